@@ -21,6 +21,16 @@ export function sampleOf<Value>(few: Value, all: Value): Value {
   return process.env.TEST_MODE === 'slow' ? all : few;
 }
 
+/** Of the places or cells of a matrix one in so many is tried: `STEP=1` tries all. */
+export function stepOf(few: number, many: number): number {
+  return Number(process.env.STEP ?? sampleOf(few, many));
+}
+
+/** One value in `step`. Tests that cross the same values shift them, so that each value has some test. */
+export function oneIn<Value>(step: number, values: readonly Value[], shift = 0): Value[] {
+  return values.filter((_, at) => (at + shift) % step === 0);
+}
+
 /** Runs with a seed; an error names the seed that repeats its run alone. */
 export async function repeatable(seed: number, run: () => Promise<void>): Promise<void> {
   try {

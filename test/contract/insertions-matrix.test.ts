@@ -1,6 +1,6 @@
 /**
  * Puts an error in a form that no provider here has, a second finish or a repeated chunk at every place of every recorded stream: nothing
- * incomplete looks complete, and nothing is lost. `npm test` runs a few places of each.
+ * incomplete looks complete, and nothing is lost. `npm test` tries a few places of each, the slow suite every second; STEP=1 tries all.
  */
 import { describe, expect, test } from 'vitest';
 import { messages } from '../../src/protocols/anthropic-messages/client.ts';
@@ -11,7 +11,7 @@ import type { Content } from '../../tools/conformance/contract/content.ts';
 import { parseJson } from '../../tools/conformance/contract/json.ts';
 import { SOURCES } from '../protocols/anthropic-messages/recorded-source.ts';
 import { sessionOf } from '../protocols/openai-responses/run.ts';
-import { sampleOf } from '../random-run.ts';
+import { stepOf } from '../random-run.ts';
 import { type Conversion, convertStream } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { recordingsNote } from './recordings.ts';
@@ -53,14 +53,11 @@ function eventsOf(text: string): string[] {
   return end < 0 ? events : events.slice(0, end + 1);
 }
 
-/** Every place, or a few that are spread over the stream, with the last two. */
+/** Places that are spread over the stream, with the last two. */
 function placesIn(count: number): number[] {
   const all = Array.from({ length: count }, (_, place) => place);
-  const step = Math.max(1, Math.floor(count / SAMPLED_PLACES));
-  return sampleOf(
-    all.filter((place) => place % step === 0 || place >= count - 2),
-    all,
-  );
+  const step = stepOf(Math.max(1, Math.floor(count / SAMPLED_PLACES)), 2);
+  return all.filter((place) => place % step === 0 || place >= count - 2);
 }
 
 function insert(events: readonly string[], place: number, event: string): string {

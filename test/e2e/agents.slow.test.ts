@@ -1,8 +1,12 @@
-/** Tests agents' tool loops of five steps with thinking and parallel calls (Q1-Q6): real clients × strict providers, and conversations that change their provider. */
+/**
+ * Tests agents' tool loops of five steps with thinking and parallel calls (Q1-Q6): real clients × strict providers, and conversations that
+ * change their provider. Each loop runs at every second model; STEP=1 runs it at all.
+ */
 import Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { oneIn, stepOf } from '../random-run.ts';
 import {
   type AiProvider,
   CALLS,
@@ -26,6 +30,9 @@ const gateway = await startGateway();
 afterAll(() => gateway[Symbol.asyncDispose]());
 const baseURL = `${gateway.url}/v1`;
 
+const ALL = [...MODELS, ...SIGNING];
+const modelsOf = (shift: number) => oneIn(stepOf(2, 2), ALL, shift);
+
 /** Expects that no request of the loop was rejected, and that the last one has every call and its result. */
 function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
@@ -33,7 +40,7 @@ function expectWholeLoop(requestsBefore: number): void {
   expect(countCalls(requests.at(-1)?.body ?? {})).toEqual({ calls: CALLS, results: CALLS });
 }
 
-describe.each([...MODELS, ...SIGNING])('the openai SDK, runTools streamed, at %s', (model) => {
+describe.each(modelsOf(0))('the openai SDK, runTools streamed, at %s', (model) => {
   test('Q2 Q3 five steps with parallel calls end with a text', async () => {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runWithOpenAI(baseURL, model);
@@ -43,7 +50,7 @@ describe.each([...MODELS, ...SIGNING])('the openai SDK, runTools streamed, at %s
   });
 });
 
-describe.each([...MODELS, ...SIGNING])('the openai SDK, its stream helper with an effort, at %s', (model) => {
+describe.each(modelsOf(1))('the openai SDK, its stream helper with an effort, at %s', (model) => {
   test('A7 five steps with parallel calls end with a text, although only part of the reasoning is sent back', async () => {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runWithStreamHelper(baseURL, model);
@@ -53,21 +60,18 @@ describe.each([...MODELS, ...SIGNING])('the openai SDK, its stream helper with a
   });
 });
 
-describe.each<[provider: AiProvider, isStreamed: boolean]>([
-  ['openai-compatible', true],
-  ['openai-compatible', false],
-  ['deepseek', true],
-])('the AI SDK, %s, streamed: %s', (provider, isStreamed) => {
-  test.each([...MODELS, ...SIGNING])(
-    'Q2 Q3 %s: five steps with parallel calls end with a text',
-    async (model) => {
-      const before = gateway.simulator.requests.length;
-      const { text, calls } = await runWithAiSdk(baseURL, model, provider, isStreamed);
-      expect(calls).toBe(CALLS);
-      expect(text).not.toBe('');
-      expectWholeLoop(before);
-    },
-  );
+describe.each<[provider: AiProvider, isStreamed: boolean, shift: number]>([
+  ['openai-compatible', true, 0],
+  ['openai-compatible', false, 1],
+  ['deepseek', true, 1],
+])('the AI SDK, %s, streamed: %s', (provider, isStreamed, shift) => {
+  test.each(modelsOf(shift))('Q2 Q3 %s: five steps with parallel calls end with a text', async (model) => {
+    const before = gateway.simulator.requests.length;
+    const { text, calls } = await runWithAiSdk(baseURL, model, provider, isStreamed);
+    expect(calls).toBe(CALLS);
+    expect(text).not.toBe('');
+    expectWholeLoop(before);
+  });
 });
 
 /** For each route: a request with tools of these names, and a prompt that makes the model call the first. */
@@ -298,10 +302,9 @@ describe('models whose chat refuses tools', () => {
 });
 
 describe('a conversation that changes its provider', () => {
-  const models = [...MODELS, ...SIGNING];
   /** The last model of each provider. */
-  const oneEach = [...new Map(models.map((model) => [model.split('/')[0], model])).values()];
-  test.each(models)('Q2 Q3 A7 begun at %s: continues at every other provider', async (first) => {
+  const oneEach = [...new Map(ALL.map((model) => [model.split('/')[0], model])).values()];
+  test.each(modelsOf(0))('Q2 Q3 A7 begun at %s: continues at every other provider', async (first) => {
     const begun = await runByHand(baseURL, first, false);
     for (const next of oneEach) {
       // The simulator counts the steps of the complete history, so the second task ends at once.
@@ -311,7 +314,7 @@ describe('a conversation that changes its provider', () => {
   });
 
   const unsigned = [...new Map(MODELS.map((model) => [model.split('/')[0], model])).values()];
-  test.each(models)(
+  test.each(modelsOf(1))(
     'Q2 Q3 A7 within a task, after two steps at %s: the other providers finish it',
     async (first) => {
       const begun = await runByHand(baseURL, first, false);
@@ -354,12 +357,12 @@ describe('REASONING=strip', () => {
     ['Messages', (model, isStreamed) => runMessages(anthropic, model, isStreamed)],
     ['Responses', (model, isStreamed) => runResponses(baseURL, model, isStreamed)],
   ];
-  const models = [...MODELS, ...SIGNING, 'openai/o4-mini'];
 
   describe.each(loops)('a client of %s', (client, loop) => {
     const shift = loops.findIndex(([name]) => name === client);
-    // Every second model is streamed, and the others at the next client.
-    test.each(models.map((model, i) => [model, (i + shift) % 2 === 0] as const))(
+    test.each(
+      [...modelsOf(shift), 'openai/o4-mini'].map((model, i) => [model, (i + shift) % 2 === 0] as const),
+    )(
       'C6 A7 N1 %s, streamed %s: five steps end with a text, and none is rejected',
       async (model, isStreamed) => {
         const before = gateway.simulator.requests.length;

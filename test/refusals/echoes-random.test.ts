@@ -155,7 +155,7 @@ function kept(message: string, body: JsonObject): readonly unknown[] {
   return claims.filter(({ claim }) => claim !== null && comparison?.isEcho(claim) !== true);
 }
 
-const PROMPTS = runsOf(400, 10_000);
+const PROMPTS = runsOf(400, 4000);
 
 describe('Z2 an echo of the prompt', () => {
   test.each(Object.entries(FORMS))(

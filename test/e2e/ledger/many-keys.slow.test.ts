@@ -10,7 +10,7 @@ import { manyRecords } from '../../metering/many-records.ts';
 import { type Ledgers, startLedgers } from './ledgers.ts';
 
 const KEYS = 1000;
-const RECORDS = 20_000;
+const RECORDS = 10_000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** Yesterday: all its records are before now. */

@@ -1,7 +1,16 @@
-/** Clouds' hosts and paths, with the SDKs of all client protocols against a simulator that refuses what each refuses. */
+/**
+ * Clouds' hosts and paths, with the SDKs of all client protocols against a simulator that refuses what each refuses. `npm test` has one client
+ * protocol for each model.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loopCell } from '../../tools/matrix/cell.ts';
+import { oneIn, stepOf } from '../random-run.ts';
 import { type Gateway, SIGNED_BEDROCK, startGateway } from './gateway.ts';
+
+const PROTOCOLS = ['chat', 'messages', 'responses'] as const;
+let models = 0;
+/** The next model has the next protocol. */
+const protocols = () => oneIn(stepOf(3, 1), PROTOCOLS, models++);
 
 let gateway: Gateway;
 beforeAll(async () => {
@@ -49,37 +58,31 @@ describe.each([
     '/vertex/v1/projects/acme-llm/locations/us-central1/endpoints/openapi/chat/completions',
   ],
 ])('W8 %s at %s', (model, path) => {
-  test.each(['chat', 'messages', 'responses'] as const)(
-    'a tool loop of %s clients, streamed and whole',
-    async (protocol) => {
-      const before = gateway.simulator.requests.length;
-      await loopCell(gateway, protocol, `${path.split('/')[1]}/${model}`);
-      const last = gateway.simulator.requests.slice(before).at(-1);
-      // The simulator refuses a signature that AWS's own package does not make.
-      if (path.startsWith('/bedrock/'))
-        expect(last?.headers.authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDSIMULATOR\//);
-      // The path of Vertex AI names it.
-      if (!last?.path.includes('/models/')) expect(last?.body?.model).toBe(model);
-      if (protocol !== 'responses') expect(last?.path).toBe(path);
-    },
-  );
+  test.each(protocols())('a tool loop of %s clients, streamed and whole', async (protocol) => {
+    const before = gateway.simulator.requests.length;
+    await loopCell(gateway, protocol, `${path.split('/')[1]}/${model}`);
+    const last = gateway.simulator.requests.slice(before).at(-1);
+    // The simulator refuses a signature that AWS's own package does not make.
+    if (path.startsWith('/bedrock/'))
+      expect(last?.headers.authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDSIMULATOR\//);
+    // The path of Vertex AI names it.
+    if (!last?.path.includes('/models/')) expect(last?.body?.model).toBe(model);
+    if (protocol !== 'responses') expect(last?.path).toBe(path);
+  });
 });
 
 describe.each(['us.amazon.nova-2-lite-v1:0', 'moonshot.kimi-k2-thinking', 'mistral.mistral-large-2402-v1:0'])(
   'W8 %s at Converse',
   (model) => {
-    test.each(['chat', 'messages', 'responses'] as const)(
-      'a tool loop of %s clients, streamed and whole',
-      async (protocol) => {
-        const before = gateway.simulator.requests.length;
-        await loopCell(gateway, protocol, `bedrock/${model}`);
-        const id = encodeURIComponent(model);
-        const paths = new Set(gateway.simulator.requests.slice(before).map(({ path }) => path));
-        expect([...paths]).toEqual(
-          ['converse-stream', 'converse'].map((operation) => `/bedrock/runtime/model/${id}/${operation}`),
-        );
-      },
-    );
+    test.each(protocols())('a tool loop of %s clients, streamed and whole', async (protocol) => {
+      const before = gateway.simulator.requests.length;
+      await loopCell(gateway, protocol, `bedrock/${model}`);
+      const id = encodeURIComponent(model);
+      const paths = new Set(gateway.simulator.requests.slice(before).map(({ path }) => path));
+      expect([...paths]).toEqual(
+        ['converse-stream', 'converse'].map((operation) => `/bedrock/runtime/model/${id}/${operation}`),
+      );
+    });
   },
 );
 

@@ -1,7 +1,10 @@
 /** Tests that the bench's check of outputs reports lost, duplicated and swapped frames, and accepts a correct output. */
 import { describe, expect, test } from 'vitest';
+import { bedrockConverse } from '../src/protocols/bedrock-converse/upstream-reader.ts';
+import { convertStream } from '../test/contract/convert.ts';
 import { problemOf } from './load/check.ts';
-import { streamText } from './streams.ts';
+import { pacedBytes, pacedText } from './load/pacer.ts';
+import { converseWire, streamText } from './streams.ts';
 
 const UPSTREAM = streamText('deepseek', 50);
 const EVENTS = UPSTREAM.split(/(?<=\n\n)/);
@@ -64,4 +67,23 @@ test.each([
   const client = upstream.replaceAll(/"model":"[^"]*"/g, '"model":"provider/model"');
   expect(problemOf(treatment, upstream, client)).toBeNull();
   expect(problemOf(treatment, upstream, client.replace(id, '"id":"_'))).not.toBeNull();
+});
+
+describe('the streams of Converse', () => {
+  const conversion = {
+    ...{ provider: 'converse', route: 'chat', model: 'm', usageChunk: false },
+    protocol: bedrockConverse,
+  } as const;
+
+  test('in bulk: what Weir writes of it passes the check', () => {
+    const { text } = convertStream([Buffer.concat(converseWire(50))], conversion);
+    expect(problemOf('frames', streamText('converse', 50), text)).toBeNull();
+  });
+
+  test('at a pace: the same, with the marks in its frames', () => {
+    const marks = ['<#0000000:0000000000001#>', '<#0000001:0000000000002#>'];
+    const bytes = Buffer.from(pacedBytes('converse', marks), 'latin1');
+    const { text } = convertStream([bytes], conversion);
+    expect(problemOf('frames', pacedText('converse', marks), text)).toBeNull();
+  });
 });

@@ -6,21 +6,21 @@ function message(type: string, payload: object): Buffer {
   return Buffer.from(eventStreamMessage(headers, JSON.stringify(payload)));
 }
 
-/**
- * The messages of an answer with these texts.
- * @param paddings one for each
- */
-export function converseMessages(texts: readonly string[], paddings: readonly string[]): Buffer[] {
-  const usage = { inputTokens: 11, outputTokens: 5000, totalTokens: 5011 };
-  return [
-    message('messageStart', { role: 'assistant', p: 'abcde' }),
-    ...texts.map((text, at) =>
-      message('contentBlockDelta', { contentBlockIndex: 0, delta: { text }, p: paddings[at] }),
-    ),
-    Buffer.concat([
-      message('contentBlockStop', { contentBlockIndex: 0, p: 'abc' }),
-      message('messageStop', { stopReason: 'end_turn', p: 'abcdefgh' }),
-      message('metadata', { usage, metrics: { latencyMs: 522 }, p: 'abc' }),
-    ]),
-  ];
+export function converseStart(): Buffer {
+  return message('messageStart', { role: 'assistant', p: 'abcde' });
+}
+
+/** @param padding against the measurement of lengths */
+export function converseText(text: string, padding = 'abcdefghijklm'): Buffer {
+  return message('contentBlockDelta', { contentBlockIndex: 0, delta: { text }, p: padding });
+}
+
+/** With the counts of the bench's streams of chat. */
+export function converseEnd(): Buffer {
+  const usage = { inputTokens: 11, outputTokens: 5000, totalTokens: 5011, cacheReadInputTokens: 0 };
+  return Buffer.concat([
+    message('contentBlockStop', { contentBlockIndex: 0, p: 'abc' }),
+    message('messageStop', { stopReason: 'end_turn', p: 'abcdefgh' }),
+    message('metadata', { usage, metrics: { latencyMs: 522 }, p: 'abc' }),
+  ]);
 }

@@ -1,7 +1,7 @@
 /** Generates the upstream streams of the bench, modelled on recordings: thousands of frames, the same bytes every time. */
 import { seeded } from '../test/random.ts';
 import { anthropicEnd, anthropicStart, anthropicText, ENVELOPE_EVENTS } from './anthropic-stream.ts';
-import { converseMessages } from './converse-stream.ts';
+import { converseEnd, converseStart, converseText } from './converse-stream.ts';
 import { geminiEnd, geminiStart, geminiText } from './gemini-stream.ts';
 import {
   RESPONSES_ENVELOPE_EVENTS,
@@ -23,7 +23,7 @@ export const STREAM_NAMES = [
 ] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 /** The streams of the paced section. */
-export const PACED_STREAMS = ['deepseek', 'anthropic', 'gemini', 'responses'] as const;
+export const PACED_STREAMS = ['deepseek', 'anthropic', 'gemini', 'responses', 'converse'] as const;
 export type PacedStream = (typeof PACED_STREAMS)[number];
 
 /** An event's data before serialization. */
@@ -101,10 +101,8 @@ const ARGUMENTS_OF_A_CALL = 50;
 export function converseWire(events: number): Buffer[] {
   const chat = [...eventsOf('converse', events)].slice(1, -1);
   const random = seeded(events + 1);
-  return converseMessages(
-    chat.map(textOf),
-    chat.map(() => padding(random)),
-  );
+  const texts = chat.map((event) => converseText(textOf(event), padding(random)));
+  return [converseStart(), ...texts, converseEnd()];
 }
 
 function textOf({ choices }: Data): string {
@@ -173,7 +171,7 @@ function eventAt(name: StreamName, at: number, random: () => number, isLast = fa
   return deepseek({ ...role, content }, null, null);
 }
 
-/** A text event of a paced stream. */
+/** A text event of a paced stream. That of Converse has the same texts as chat. */
 export function pacedEvent(stream: PacedStream, content: string): string {
   if (stream === 'gemini') return geminiText(content);
   if (stream === 'responses') return responsesText(content);

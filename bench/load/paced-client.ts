@@ -1,10 +1,12 @@
 /** The client of one paced stream: finds each frame's mark in the received bytes and compares it with the previous one. */
+
+import { converseEnd } from '../converse-stream.ts';
 import type { Target } from '../jobs.ts';
 import { type PacedStream, pacedEnd } from '../streams.ts';
 import { requestBody } from './bulk.ts';
 import { problemOf } from './check.ts';
 import { Connection } from './client.ts';
-import { framesSent, MARK, pacedText } from './pacer.ts';
+import { framesSent, MARK, pacedBytes, pacedText } from './pacer.ts';
 
 /** Longer than a mark and than the end, so that neither is missed if it is split between two reads. */
 const CARRIED_CHARACTERS = 40;
@@ -72,7 +74,8 @@ export async function readPaced(options: PacedClientOptions): Promise<PacedAnswe
   else if (isKept) {
     // After them, the frames may be repeated.
     const marks = [...kept.matchAll(MARK)].slice(0, frames).map(([mark]) => mark);
-    problem = problemOf(target.treatment, pacedText(stream, marks), kept);
+    const sentText = target.treatment === 'bytes' ? pacedBytes : pacedText;
+    problem = problemOf(target.treatment, sentText(stream, marks), kept);
   }
   return { firstByteMs, problem };
 }
@@ -81,5 +84,7 @@ export async function readPaced(options: PacedClientOptions): Promise<PacedAnswe
 function endOf({ treatment }: Target, stream: PacedStream): string {
   const isOwn = treatment === 'bytes' || stream === 'responses';
   const end = treatment === 'messages' ? MESSAGE_STOP : DONE;
+  if (treatment === 'bytes' && stream === 'converse')
+    return converseEnd().toString('latin1').slice(-DONE.length);
   return (isOwn ? pacedEnd(stream) : end).slice(-DONE.length);
 }

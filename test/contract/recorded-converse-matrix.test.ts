@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { messages } from '../../src/protocols/anthropic-messages/client.ts';
 import { bedrockConverse } from '../../src/protocols/bedrock-converse/upstream-reader.ts';
+import { geminiClient } from '../../src/protocols/gemini/client.ts';
 import { ResponsesWriter } from '../../src/protocols/openai-responses/client-writer.ts';
 import type { StreamWriter } from '../../src/stream/types.ts';
 import { check } from '../../tools/conformance/contract/check.ts';
@@ -23,6 +24,7 @@ import {
   converseRecordings,
   readConverse,
 } from './reference-converse.ts';
+import { geminiEvents, readGemini } from './reference-gemini.ts';
 import { readMessage } from './reference-message.ts';
 import { differences, readClient } from './reference-reader.ts';
 
@@ -72,6 +74,19 @@ const CLIENTS: Readonly<
       const calls = toolCalls.map((call) => `${call.name} ${call.arguments}`);
       const isComplete = /"type":"response\.(?:completed|incomplete)"/.test(stream);
       return { text: reasoning + text, calls, isComplete };
+    },
+  },
+  Gemini: {
+    openWriter: (options): StreamWriter =>
+      geminiClient({ kind: 'events', hasEnumNumbers: false }).streamWriter(
+        { showsThoughts: true, hasTools: false },
+        options,
+      ),
+    read: (stream) => {
+      const { choices, error } = readGemini(geminiEvents(stream));
+      const { text = '', reasoning = '', toolCalls = [], finish = null } = choices.get(0) ?? {};
+      const calls = toolCalls.map((call) => `${call.name} ${call.arguments}`);
+      return { text: reasoning + text, calls, isComplete: error === null && finish !== null };
     },
   },
 };

@@ -9,8 +9,8 @@ import { type ApiError, apiError, ERRORS, type ErrorCode, errorRow } from './err
 export const FAULTS = ['caller', 'deployment', 'provider', 'gateway'] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** Statuses of a provider that are not about the request, although they are 4xx. */
-const PROVIDER_STATUSES: ReadonlySet<number> = new Set([408, 429]);
+/** Statuses of a provider that are not about the request, although they are 4xx. 424: the model failed, at Bedrock. */
+const PROVIDER_STATUSES: ReadonlySet<number> = new Set([408, 424, 429]);
 
 /** Statuses about a credential and what it may use. */
 const CREDENTIAL_STATUSES: ReadonlySet<number> = new Set([401, 402, 403]);

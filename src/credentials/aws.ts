@@ -152,6 +152,8 @@ export class AwsCredential implements CredentialMaker {
         return `check ${settings.region}`;
       case 'service':
         return `check ${settings.service}`;
+      case 'no_model':
+        return `the account of ${isSession ? settings.role : settings.accessKeyId} has no access to this model`;
       case 'forbidden':
         return `the policies of ${isSession ? settings.role : settings.accessKeyId} do not allow this request`;
       case 'signature':
@@ -259,7 +261,16 @@ const MAX_SKEW_MS = 4 * 60_000;
 const MIN_CORRECTION_MS = 60_000;
 
 type AwsFault =
-  | { readonly kind: 'region' | 'service' | 'forbidden' | 'signature' | 'expired' | 'unknown_key' }
+  | {
+      readonly kind:
+        | 'region'
+        | 'service'
+        | 'no_model'
+        | 'forbidden'
+        | 'signature'
+        | 'expired'
+        | 'unknown_key';
+    }
   | { readonly kind: 'clock'; readonly serverTime: number | null };
 
 /** Statuses with which AWS refuses a credential. */
@@ -282,7 +293,8 @@ const FAULTS: readonly (readonly [RegExp, Exclude<AwsFault['kind'], 'clock'>])[]
     /\bInvalidSignature|\bSignatureDoesNotMatch|\bsignature we calculated does not match\b|\bIncompleteSignature/i,
     'signature',
   ],
-  [/\bnot authorized to perform\b|\bwith an explicit deny\b/i, 'forbidden'],
+  [/\bdon['\u2019]t have access to the model\b/i, 'no_model'],
+  [/\bnot authorized to perform\b|\bwith an explicit deny\b|\bAccessDeniedException\b/i, 'forbidden'],
 ];
 const THROTTLED = /\bThrottl|\bRequestLimitExceeded\b/;
 

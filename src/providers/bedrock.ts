@@ -205,10 +205,16 @@ const CONVERSE = converseProfile();
  */
 function isForConverse(model: string): boolean {
   if (isClaude(model) || isOpenAi(model)) return false;
-  return PROFILE.test(model) || RUNTIME_ID.test(model);
+  return isOfRuntime(model) || RUNTIME_MAKER.test(model);
 }
 
-const RUNTIME_ID = /^(?:amazon|meta|cohere|ai21|stability|moonshot|luma|twelvelabs)\.|:\d{1,4}k?$/;
+const RUNTIME_MAKER = /^(?:amazon|meta|cohere|ai21|stability|moonshot|luma|twelvelabs)\./;
+/** The version of an id. */
+const VERSION = /:\d{1,4}k?$/;
+
+function isOfRuntime(model: string): boolean {
+  return PROFILE.test(model) || VERSION.test(model);
+}
 
 type BedrockSetting =
   | 'AWS_BEARER_TOKEN_BEDROCK'
@@ -261,10 +267,11 @@ export const bedrock: Provider<BedrockSetting> = {
         origin: ({ AWS_REGION: region = '' }) => `https://bedrock-mantle.${region}.api.aws`,
       },
     },
-    // E: inference profiles are Runtime's. Bare names are Mantle's, which needs no profile.
+    // E: inference profiles are Runtime's, as are ids with a version (`…-v1:0`), which Mantle does not list (recorded, bedrock-mantle--models,
+    // and https://docs.aws.amazon.com/bedrock/latest/userguide/inference-chat-completions.html, 2026-11-28). Bare names are Mantle's.
     doors: [
       {
-        serves: ({ model }) => PROFILE.test(model) && isClaude(model),
+        serves: ({ model }) => isOfRuntime(model) && isClaude(model),
         ...{ host: 'runtime', path: () => '/anthropic', profile: CLAUDE },
       },
       {
@@ -272,11 +279,11 @@ export const bedrock: Provider<BedrockSetting> = {
         ...{ host: 'mantle', path: () => '/anthropic', profile: CLAUDE },
       },
       {
-        serves: ({ model }) => PROFILE.test(model) && isGpt(model),
+        serves: ({ model }) => isOfRuntime(model) && isGpt(model),
         ...{ host: 'runtime', path: () => OPENAI_PATH, otherPath: PLAIN_PATH, profile: GPT },
       },
       {
-        serves: ({ model }) => PROFILE.test(model) && isOpenAi(model),
+        serves: ({ model }) => isOfRuntime(model) && isOpenAi(model),
         ...{ host: 'runtime', path: () => OPENAI_PATH, otherPath: PLAIN_PATH, profile: OPEN },
       },
       {

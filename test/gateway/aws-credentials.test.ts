@@ -445,6 +445,31 @@ describe('W11 refusals name the setting', () => {
     expect(JSON.stringify(gateway.logged)).not.toMatch(/wJalrXUtn|t0ken-of/);
   });
 
+  test.each<[said: string, type: string, hint: string]>([
+    [
+      "You don't have access to the model with the specified model ID.",
+      'AccessDeniedException',
+      'the account of AWS_ACCESS_KEY_ID has no access to this model',
+    ],
+    [
+      'User: arn:aws:iam::1:user/x is not authorized to perform: bedrock:InvokeModel on resource: arn:aws:bedrock:x with an explicit deny in a service control policy',
+      '',
+      'the policies of AWS_ACCESS_KEY_ID do not allow this request',
+    ],
+    ['', 'AccessDeniedException', 'the policies of AWS_ACCESS_KEY_ID do not allow this request'],
+    ["Credential should be scoped to a valid region, not 'eu-central-1'. ", '', 'check AWS_REGION'],
+  ])('"%s" (%s): %s', async (message, type, hint) => {
+    const { ask, record } = gatewayOf({}, 0, () =>
+      Response.json({ message }, { status: 403, headers: { 'x-amzn-errortype': type } }),
+    );
+    expect(await ask(OSS)).toMatchObject({
+      status: 502,
+      code: 'upstream_credential',
+      message: refused(hint),
+    });
+    expect(record()).toMatchObject({ fault: 'deployment' });
+  });
+
   test.each([20, -20])(
     'a clock that is %d minutes off: corrected by AWS’s, once, for all later requests',
     async (minutes) => {

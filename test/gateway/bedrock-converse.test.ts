@@ -677,6 +677,30 @@ describe('A11 Converse, reasoning that goes back', () => {
         { role: 'user', content: results },
       ];
       await read(await routed.ask({ ...fields, stream: false, messages }, {}, '/v1/messages'));
+    } else if (client === 'Gemini') {
+      const path = `/v1beta/models/${model}:${isStreamed ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
+      const fields = {
+        tools: [{ functionDeclarations: [{ name: 'weather', parametersJsonSchema: SCHEMA }] }],
+        generationConfig: { thinkingConfig: { includeThoughts: true } },
+        ...{ model: undefined, messages: undefined },
+      };
+      const user = { role: 'user', parts: [{ text: 'Hi' }] };
+      const text = await (await routed.ask({ ...fields, contents: [user] }, {}, path)).text();
+      const events = text
+        .replaceAll('\r\n', '\n')
+        .split(isStreamed ? '\n\n' : '\0')
+        .map((event) => decodeObject(event.replace(/^data: /, '')) ?? {});
+      const parts = events
+        .flatMap(({ candidates }) => objectsOf(candidates))
+        .flatMap(({ content }) => objectsOf(objectOf(content).parts));
+      const { name, id } = objectOf(
+        parts.find(({ functionCall }) => functionCall !== undefined)?.functionCall,
+      );
+      const answered = { functionResponse: { name, id, response: { output: 'Rain' } } };
+      const contents = [user, { role: 'model', parts }, { role: 'user', parts: [answered] }];
+      await read(
+        await routed.ask({ ...fields, contents }, {}, path.replace(/:stream.*/, ':generateContent')),
+      );
     } else {
       const tools = [{ type: 'function', name: 'weather', parameters: SCHEMA }];
       const fields = {
@@ -711,7 +735,7 @@ describe('A11 Converse, reasoning that goes back', () => {
     return messages.find(({ role }) => role === 'assistant')?.content;
   }
 
-  describe.each(['chat', 'Messages', 'Responses'])('%s', (client) => {
+  describe.each(['chat', 'Messages', 'Responses', 'Gemini'])('%s', (client) => {
     test.each([true, false])(
       'streamed: %s, signed and redacted content comes back exact',
       async (isStreamed) => {
@@ -941,11 +965,16 @@ describe('A10 Converse, counts, usage and failures', () => {
       'model_not_found',
     ],
     [429, 'Too many requests, please wait before trying again.', 429, 'rate_limited'],
-  ])('a refusal %s "%s": %s %s', async (status, text, expected, code) => {
+    [424, 'The model returned the following errors: try again', 502, 'upstream_error', 'provider'],
+    [408, 'Model is timed out in processing the request.', 504, 'timeout', 'provider'],
+    [503, 'Bedrock is unable to process your request.', 503, 'upstream_overloaded', 'provider'],
+  ] as const)('a refusal %s "%s": %s %s', async (status, text, expected, code, fault?: string) => {
     const refused = { kind: 'refuse', status, body: JSON.stringify({ message: text }) } as const;
     const routed = new RoutedGateway({ [NOVA]: [refused] }, ENV);
     const got = await read(await routed.ask({ model: `bedrock/${NOVA}`, stream: true }));
+    await settle();
     expect([got.status, got.error?.code]).toEqual([expected, code]);
+    if (fault !== undefined) expect(routed.records[0]).toMatchObject({ fault });
   });
 
   test('an answer as JSON to a streamed request, and a stream to another: both are read', async () => {

@@ -40,6 +40,8 @@ describe('W8 bedrock', () => {
     ['global.openai.gpt-5.6-sol', `${RUNTIME}/openai/v1/chat/completions`],
     ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', `${RUNTIME}/anthropic/v1/messages`],
     ['apac.anthropic.claude-haiku-4-5', `${RUNTIME}/anthropic/v1/messages`],
+    ['anthropic.claude-3-haiku-20240307-v1:0', `${RUNTIME}/anthropic/v1/messages`],
+    ['openai.gpt-oss-20b-1:0', `${RUNTIME}/openai/v1/chat/completions`],
     ['anthropic.claude-haiku-4-5', `${MANTLE}/anthropic/v1/messages`],
     ['openai.gpt-5.6-luna', `${MANTLE}/openai/v1/chat/completions`],
     ['google.gemma-4-31b', `${MANTLE}/openai/v1/chat/completions`],

@@ -182,7 +182,7 @@ export class RoutedGateway {
 
 /** Of Bedrock's own APIs. Gemini's tests have the model nowhere. */
 function modelInPath(url: string): string {
-  return decodeURIComponent(/\/model\/([^/]+)\/converse/.exec(url)?.[1] ?? '');
+  return decodeURIComponent(/\/model\/([^/]+)\/(?:converse|count-tokens)/.exec(url)?.[1] ?? '');
 }
 
 function bodyOf(

@@ -79,7 +79,8 @@ const ROWS: readonly PriceRow[] = [
 
 /**
  * Tiers as responses name them, as multiples of the standard rates. https://aws.amazon.com/bedrock/service-tiers says only that one costs
- * more and the other less; the multiples are from memory (2026-11-28).
+ * more and the other less (2026-11-28); the multiples are `BEDROCK_SERVICE_TIER_PRICING` of packages/types/src/providers/bedrock.ts in
+ * Zoo-Code-Org/Zoo-Code at 080406157 (read on 2026-11-28). So costs are marked as estimates, as all of Bedrock's.
  */
 const TIERS: Readonly<Record<string, number>> = { priority: 1.75, flex: 0.5 };
 

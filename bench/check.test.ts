@@ -1,7 +1,7 @@
 /** Tests that the bench's check of outputs reports lost, duplicated and swapped frames, and accepts a correct output. */
 import { describe, expect, test } from 'vitest';
 import { bedrockConverse } from '../src/protocols/bedrock-converse/upstream-reader.ts';
-import { convertStream } from '../test/contract/convert.ts';
+import { type Conversion, convertStream } from '../test/contract/convert.ts';
 import { problemOf } from './load/check.ts';
 import { pacedBytes, pacedText } from './load/pacer.ts';
 import { converseWire, streamText } from './streams.ts';
@@ -70,10 +70,10 @@ test.each([
 });
 
 describe('the streams of Converse', () => {
-  const conversion = {
+  const conversion: Conversion = {
     ...{ provider: 'converse', route: 'chat', model: 'm', usageChunk: false },
     protocol: bedrockConverse,
-  } as const;
+  };
 
   test('in bulk: what Weir writes of it passes the check', () => {
     const { text } = convertStream([Buffer.concat(converseWire(50))], conversion);

@@ -266,6 +266,46 @@ describe('B4 a compressed stream of 100 MB of', () => {
   );
 });
 
+describe('a stream of Converse with', () => {
+  test.each([
+    ['a length of 4 GB', 'length-4-gb', ['upstream_event_too_large']],
+    ['headers of 4 GB', 'headers-4-gb', ['upstream_event_too_large', 'upstream_invalid']],
+    ['headers without end', 'headers-without-end', ['stream_idle_timeout']],
+    ['400 messages of 43,000 headers each', 'many-headers', ['upstream_truncated', 'stream_idle_timeout']],
+    ['a million empty messages', 'empty-messages', ['upstream_truncated', 'stream_idle_timeout', 'timeout']],
+    [
+      '250,000 events of an unknown type',
+      'unknown-events',
+      ['upstream_truncated', 'stream_idle_timeout', 'timeout'],
+    ],
+    ['250,000 empty texts', 'empty-texts', ['upstream_truncated', 'stream_idle_timeout', 'timeout']],
+  ])('B1 B3 B4 S4 M1 %s: an error, and one record', async (name, answer, codes) => {
+    const hostileRequests: HostileRequest[] = [{ provider: 'converse', answer, stream: true }];
+    const run = await attack(`converse: ${name}`, hostileRequests, {
+      IDLE_TIMEOUT_SECONDS: '2',
+      DEADLINE_SECONDS: '6',
+    });
+    const code = run.outcomes[0]?.code ?? '';
+    expect(codes).toContain(code);
+    const isLate = code.endsWith('timeout');
+    expectRecord(run, isLate ? 'timed_out' : 'failed', code);
+  });
+
+  test(`B3 B4 M1 headers without end, ${TWENTY} at once: within the limits, and one record each`, async () => {
+    const hostileRequest: HostileRequest = {
+      ...{ provider: 'converse', answer: 'headers-without-end' },
+      ...{ stream: true, times: TWENTY },
+    };
+    const run = await attack(
+      `${TWENTY} x converse: headers without end`,
+      [hostileRequest],
+      { IDLE_TIMEOUT_SECONDS: '2' },
+      TWENTY_MIB,
+    );
+    expect(run.outcomes.filter(({ code }) => code !== 'stream_idle_timeout')).toEqual([]);
+  });
+});
+
 describe('F2 a complete response whose connection ends uncleanly', () => {
   test.each(['cut-chunks', 'cut-reset', 'cut-length', 'hang-done'])(
     '%s: finished, streaming and non-streaming',

@@ -1,6 +1,7 @@
 /** The hostile upstream's responses, by model name. */
 import type { Answer } from '../harness/answer.ts';
 import { gzipOf, repeated } from '../harness/bytes.ts';
+import { CONVERSE_ANSWERS } from './converse.ts';
 import {
   DONE,
   delta,
@@ -151,4 +152,5 @@ export const ANSWERS: Readonly<Record<string, () => Answer>> = {
   'cut-plain': () => plain([plainAnswer('{"content":"whole"}')], { framing: 'long length' }),
   hang: () => ({ framing: 'chunks', head: SSE_HEAD, pieces: [FIRST], ending: 'hang', pauseMs: 0 }),
   'hang-done': () => stream([FIRST, FINISH, DONE], { ending: 'hang' }),
+  ...CONVERSE_ANSWERS,
 };

@@ -19,8 +19,8 @@ const START_BYTES = 400;
 const SLOW_MS = 100;
 const SLOW_BYTES = 2;
 const CHAT = '/v1/chat/completions';
-/** Matches Gemini's paths. */
-const MODEL_IN_PATH = /\/models\/([^:]+):/;
+/** Matches Gemini's paths and those of Converse. */
+const MODEL_IN_PATH = /\/models?\/([^:/]+)(?::|\/converse)/;
 
 const answers = new Map<string, Answer>();
 let requestCount = 0;
@@ -52,14 +52,14 @@ function startUpstream(): Promise<number> {
 }
 
 function askOf(hostileRequest: HostileRequest): RawRequest {
-  const { stream, more = '{}', path = CHAT, send = 'whole' } = hostileRequest;
+  const { stream, more = '{}', path = CHAT, send = 'whole', provider = 'openai' } = hostileRequest;
   if (path !== CHAT && hostileRequest.body === undefined) {
     return { head: `GET ${path} HTTP/1.1\r\nHost: weir\r\n\r\n`, body: [], pauseMs: 0, limitMs: LIMIT_MS };
   }
   const members = { stream, ...decodeObject(more) };
   const body =
     hostileRequest.body === undefined
-      ? [Buffer.from(JSON.stringify(chat(`openai/${hostileRequest.answer}`, members)))]
+      ? [Buffer.from(JSON.stringify(chat(`${provider}/${hostileRequest.answer}`, members)))]
       : (BODIES[hostileRequest.body]?.() ?? []);
   const length = body.reduce((sum, piece) => sum + piece.length, 0);
   const head = `POST ${path} HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
@@ -104,7 +104,7 @@ async function fire(): Promise<Report> {
     const isSample = checkedBytes === kept.length || checkedBytes <= MAX_CHECKED_BYTES;
     const judged = judge(answer, isSample, {
       shape: 'chat',
-      provider: 'openai',
+      provider: hostileRequest.provider ?? 'openai',
       usage: 'finish',
       vendorEvents: 'strip',
       errorFrames: 'data',

@@ -144,7 +144,13 @@ export class Harness {
       ANTHROPIC_BASE_URL: this.upstreamUrl,
       GEMINI_API_KEY: 'sk-hostile-000002',
       GEMINI_BASE_URL: this.upstreamUrl,
-      PROVIDERS: JSON.stringify({ paced: { base_url: `http://127.0.0.1:${this.#pacedPort}/v1` } }),
+      PROVIDERS: JSON.stringify({
+        paced: { base_url: `http://127.0.0.1:${this.#pacedPort}/v1` },
+        converse: {
+          ...{ base_url: this.upstreamUrl, api_key: 'OPENAI_API_KEY' },
+          ...{ like: 'bedrock', api: 'bedrock-converse' },
+        },
+      }),
       ...vars,
     };
   }

@@ -3,8 +3,10 @@ import type { RawResponse } from './request.ts';
 
 /** Requests of one kind, all sent at once. */
 export interface HostileRequest {
-  /** The upstream's response: the model's name of the provider `openai`. */
+  /** The upstream's response: the model's name of the provider. */
   readonly answer?: string;
+  /** Default: `openai`. */
+  readonly provider?: 'openai' | 'converse';
   /** A request body that replaces the default one. */
   readonly body?: string;
   readonly stream: boolean;

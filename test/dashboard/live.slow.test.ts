@@ -244,6 +244,60 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
+  test.each([
+    [
+      FLASH,
+      'Open the lower gate last: the chamber empties, the boat leaves.',
+      'Gates first, then water; count each lock once.',
+    ],
+    [
+      'gemini/gemini-3-flash-preview',
+      'The gate opens; the café’s basin follows, slowly.',
+      'Water first, then gates, then words.',
+    ],
+  ])(
+    'D6 as a client of Gemini’s API, at %s: text, thoughts, frames, usage and the finish',
+    async (model, text, thoughts) => {
+      const { page, context, complaints } = await ask(model);
+      await page.getByText('Further parameters').click();
+      await page.getByLabel('Protocol of the client').selectOption('Gemini');
+      const sent = page.waitForRequest(`**/v1beta/models/${model}:streamGenerateContent?alt=sse`);
+      await send(page);
+      expect(decodeObject((await sent).postData() ?? '')).toMatchObject({ contents: [{ role: 'user' }] });
+      const view = streamView(page, model);
+      await view.getByText('Finished (STOP)').waitFor();
+      expect(await view.locator('.part.text p').innerText()).toBe(text);
+      expect(await view.locator('.part.reasoning p').innerText()).toBe(thoughts);
+      expect((await view.locator('.frame').allInnerTexts()).at(-1)).toMatch(/"finishReason": ?"STOP"/);
+      expect(await view.locator('.figures').innerText()).toMatch(/Tokens out\s+\d+\s+\d+ reasoning/);
+      await page.getByRole('link', { name: 'Open its record' }).click();
+      await page.locator('dialog .facts', { hasText: model }).waitFor();
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+  );
+
+  test('D6 as a client of Gemini’s API: calls with their arguments; a cut stream is an error', async () => {
+    const { page, context } = await ask(FLASH);
+    await page.getByLabel('Prompt').fill('calls:[{"name":"gauge","arguments":{"city":"Ulm"}}]');
+    await page.getByText('Further parameters').click();
+    await page.getByLabel('Protocol of the client').selectOption('Gemini');
+    await page
+      .getByLabel(/A JSON object/)
+      .fill(
+        '{"tools": [{"functionDeclarations": [{"name": "gauge", "parametersJsonSchema": {"type": "object"}}]}]}',
+      );
+    await send(page);
+    await streamView(page, FLASH).getByText('Finished (STOP)').waitFor();
+    expect(await streamView(page, FLASH).innerText()).toMatch(/gauge[\s\S]*"city"[\s\S]*"Ulm"/);
+    await page.locator('input[list=models]').first().fill(`${FLASH}:cut`);
+    await send(page);
+    const cut = streamView(page, `${FLASH}:cut`).locator('.part.error');
+    await cut.waitFor();
+    expect(await cut.innerText()).toContain('UNAVAILABLE');
+    await context.close();
+  });
+
   test('D6 a name that is typed during a stream is kept, and a second Enter sends no second request', async () => {
     const { page, context } = await ask(`${FLASH}:stall-mid`);
     const model = page.getByLabel('Model', { exact: true });

@@ -137,6 +137,31 @@ describe.skipIf(note !== '')(`recorded requests of Gemini's clients${note}`, () 
     },
   );
 
+  const LONG = RECORDINGS.filter(({ request }) => objectsOf(request.contents).length > 2);
+
+  test.each(LONG)(
+    '$name: one turn longer, a conversation begins with the same bytes',
+    async ({ request }) => {
+      const contents = objectsOf(request.contents);
+      const ends = contents.flatMap(({ role }, at) =>
+        role !== 'model' && at < contents.length - 1 ? [at + 1] : [],
+      );
+      for (const model of ['openai/a', 'openai/gpt-6.1-terra', 'mistral/a']) {
+        const sent = async (count: number) => {
+          const gateway = new RoutedGateway({});
+          const body = { ...request, tools: [{ functionDeclarations: [{ name: 'f' }] }] };
+          const path = `/v1beta/models/${model}:generateContent`;
+          await gateway.gateway.post(path, 'x', { ...body, contents: contents.slice(0, count) });
+          const { messages, input } = gateway.requests[0]?.body ?? {};
+          return JSON.stringify(messages ?? input);
+        };
+        const whole = await sent(contents.length);
+        expect(whole).toContain('{');
+        for (const end of ends) expect(whole).toContain((await sent(end)).replace(/\]$/, ','));
+      }
+    },
+  );
+
   test.each(RECORDINGS)('$name: a translated answer of Gemini means the same', async (recording) => {
     const { path, request, answer, name } = recording;
     if (/google-search|mcp-server|cached/.test(name)) return;

@@ -317,6 +317,33 @@ describe('numbers for enums', () => {
   });
 });
 
+test('references of a schema, by the names of Vertex AI: those of JSON Schema; a property may have such a name', async () => {
+  const gateway = new RoutedGateway({ a: [answerWith('{}')] });
+  const responseSchema = {
+    type: 'OBJECT',
+    defs: { Gate: { type: 'STRING', max_length: '9' } },
+    properties: {
+      gate: { ref: '#/defs/Gate' },
+      ref: { type: 'STRING' },
+      any_of: { any_of: [{ type: 'NULL' }] },
+    },
+  };
+  await gateway.gateway.post('/v1beta/models/openai/a:generateContent', 'x', {
+    contents: CONTENTS,
+    generationConfig: { responseMimeType: 'application/json', responseSchema },
+  });
+  const { json_schema } = objectOf(gateway.requests[0]?.body.response_format);
+  expect(objectOf(json_schema).schema).toEqual({
+    type: 'object',
+    $defs: { Gate: { type: 'string', maxLength: 9 } },
+    properties: {
+      gate: { $ref: '#/$defs/Gate' },
+      ref: { type: 'string' },
+      any_of: { anyOf: [{ type: 'null' }] },
+    },
+  });
+});
+
 test('Gemini CLI: its name, and its installation as the user', async () => {
   const gateway = new RoutedGateway({ a: [answerWith('Hi')] });
   const headers = {

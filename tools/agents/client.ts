@@ -140,6 +140,13 @@ export function launchProgram(code: string, { url, key, prompt, packages }: Plac
   };
 }
 
+/** One model each of eight providers, for clients of Gemini's API. */
+export const GEMINI_MODELS = [
+  ...['deepseek/deepseek-flash', 'openai/gpt-6.1-terra', 'anthropic/claude-sonnet-5'],
+  ...['mistral/mistral-small-latest', 'xai/grok-4.7', 'zai/glm-5.3', 'moonshot/kimi-k3'],
+  'groq/openai/gpt-oss-120b',
+];
+
 export const BEFORE = 'level: 300 cm\nstate: calm\n';
 export const AFTER = 'level: 312 cm\nstate: rising\n';
 

@@ -1,6 +1,6 @@
 /** Gemini's clients: Gemini CLI with its read_file, replace and run_shell_command tools, Google's SDK, and what others built for its API. */
 import { join } from 'node:path';
-import { type Client, exportsOf, launchProgram, readAndWrite, type Trial } from './client.ts';
+import { type Client, exportsOf, GEMINI_MODELS, launchProgram, readAndWrite, type Trial } from './client.ts';
 
 const CLI = '@google/gemini-cli';
 const SDK = '@google/genai';
@@ -52,14 +52,9 @@ function sdk(model: string): Trial {
   };
 }
 
-const MODELS = [
-  ...['deepseek/deepseek-flash', 'openai/gpt-6.1-terra', 'anthropic/claude-sonnet-5'],
-  ...['mistral/mistral-small-latest', 'xai/grok-4.7', 'zai/glm-5.3', 'moonshot/kimi-k3'],
-];
-
 export const geminiClients: Client = {
   id: 'gemini',
   title: "Gemini CLI, Google's SDK",
   packages: [CLI, SDK],
-  trials: [...MODELS.map(cli), ...[...MODELS, 'groq/openai/gpt-oss-120b'].map(sdk)],
+  trials: [...[...GEMINI_MODELS, 'gemini/gemini-3-flash-preview'].map(cli), ...GEMINI_MODELS.map(sdk)],
 };

@@ -1,5 +1,13 @@
 /** The SDKs: the programs of their pages. */
-import { type Client, launchProgram, type Page, type Protocol, readAndWrite, type Trial } from './client.ts';
+import {
+  type Client,
+  GEMINI_MODELS,
+  launchProgram,
+  type Page,
+  type Protocol,
+  readAndWrite,
+  type Trial,
+} from './client.ts';
 
 type Words = Readonly<Record<string, string>>;
 
@@ -24,13 +32,17 @@ const AI_OPENROUTER = {
   '@ai-sdk/openai-compatible': '@openrouter/ai-sdk-provider',
   createOpenAICompatible: 'createOpenRouter',
 };
+const AI_GOOGLE = {
+  '@ai-sdk/openai-compatible': '@ai-sdk/google',
+  createOpenAICompatible: 'createGoogleGenerativeAI',
+};
 const AI_OPENAI = { '@ai-sdk/openai-compatible': '@ai-sdk/openai', createOpenAICompatible: 'createOpenAI' };
 
 export const aiSdkClient: Client = {
   id: 'ai-sdk',
   title: 'AI SDK',
   packages: [
-    ...['ai', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic', '@ai-sdk/openai'],
+    ...['ai', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic', '@ai-sdk/openai', '@ai-sdk/google'],
     ...['@openrouter/ai-sdk-provider', 'zod'],
   ],
   trials: [
@@ -40,6 +52,7 @@ export const aiSdkClient: Client = {
     aiSdk('messages', 'mistral/mistral-small-latest', '@ai-sdk/anthropic', AI_ANTHROPIC),
     aiSdk('responses', 'gemini/gemini-3-flash-preview', '@ai-sdk/openai', AI_OPENAI),
     aiSdk('responses', 'deepseek/deepseek-flash', '@ai-sdk/openai', AI_OPENAI),
+    ...GEMINI_MODELS.map((model) => aiSdk('gemini', model, '@ai-sdk/google', AI_GOOGLE)),
     aiSdk('chat', 'openrouter/google/gemini-3-flash-preview', '@openrouter/ai-sdk-provider', AI_OPENROUTER),
     aiSdk('chat', 'deepseek/deepseek-flash', '@openrouter/ai-sdk-provider', AI_OPENROUTER),
   ],
@@ -86,7 +99,7 @@ export const langChainClient: Client = {
   packages: [
     ...['langchain', '@langchain/core', '@langchain/openai', '@langchain/anthropic', '@langchain/deepseek'],
     ...['@langchain/mistralai', '@langchain/xai', '@langchain/groq', '@langchain/openrouter', 'deepagents'],
-    'zod',
+    ...['@langchain/google-genai', '@langchain/google', 'zod'],
   ],
   trials: [
     langChain('chat', 'chat', 'deepseek/deepseek-flash', '@langchain/openai'),
@@ -99,6 +112,8 @@ export const langChainClient: Client = {
     langChain('chat', 'xai', 'xai/grok-4.7', '@langchain/xai'),
     langChain('chat', 'groq', 'groq/openai/gpt-oss-120b', '@langchain/groq'),
     langChain('chat', 'groq', 'deepseek/deepseek-flash', '@langchain/groq'),
+    ...GEMINI_MODELS.map((model) => langChain('gemini', 'genai', model, '@langchain/google-genai')),
+    ...GEMINI_MODELS.map((model) => langChain('gemini', 'google', model, '@langchain/google')),
     langChain('chat', 'openrouter', 'openrouter/google/gemini-3-flash-preview', '@langchain/openrouter'),
     langChain('chat', 'openrouter', 'deepseek/deepseek-flash', '@langchain/openrouter'),
     deepAgents('deepseek/deepseek-flash'),

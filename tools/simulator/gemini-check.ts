@@ -45,7 +45,8 @@ const SHAPE: Shape = {
       inner: {
         functionDeclarations: {
           keys: ['name', 'description', 'parameters', 'parametersJsonSchema', 'behavior', 'response'],
-          inner: { parameters: schemaShape(4), parametersJsonSchema: { refused: ['$schema'] } },
+          // Any JSON Schema: Gemini CLI 0.61.0 sends `$schema`, and google-gemini/gemini-cli#4196, 2025-07-15.
+          inner: { parameters: schemaShape(4) },
         },
       },
     },

@@ -204,7 +204,7 @@ class ContentReader implements ReadContents {
     if (isObject(fileData)) return this.#file(inCamelCase(fileData));
     if (isObject(executableCode)) {
       const language = enumName('language', executableCode.language)?.toLowerCase() ?? '';
-      return [{ kind: 'text', text: `\`\`\`${language}\n${readText(executableCode.code) ?? ''}\n\`\`\`` }];
+      return [{ kind: 'text', text: `\`\`\`${language}\n${readText(executableCode.code) ?? ''}\n\`\`\`\n` }];
     }
     if (isObject(codeExecutionResult)) {
       return [{ kind: 'text', text: readText(codeExecutionResult.output) ?? '' }].filter(

@@ -1,6 +1,6 @@
 /** Reads the schemas of Google's clients, a form of OpenAPI's, as JSON Schema. */
 import { mapSubschemas } from '../../request-translation/schemas.ts';
-import { type JsonObject, readArray } from '../../shared/json.ts';
+import { isObject, type JsonObject, readArray } from '../../shared/json.ts';
 import { enumName, inCamelCase } from './enums.ts';
 
 /** Bounds that Google writes as texts, as protobuf has 64-bit integers. */
@@ -8,7 +8,7 @@ const BOUNDS = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties
 
 /** A schema in Google's form; one of JSON Schema stays as it is. `propertyOrdering` and `example` have no counterpart that all take. */
 export function readSchema(given: JsonObject): JsonObject {
-  const { type, nullable, propertyOrdering: _, example: __, format, ...rest } = inCamelCase(given);
+  const { type, nullable, propertyOrdering: _, example: __, format, ref, defs, ...rest } = inCamelCase(given);
   const types = (Array.isArray(type) ? type : [type]).flatMap(
     (one) => enumName('type', one)?.toLowerCase() ?? [],
   );
@@ -23,6 +23,9 @@ export function readSchema(given: JsonObject): JsonObject {
       ...(all.length === 0 ? {} : { type: all.length === 1 ? all[0] : all }),
       ...(format === undefined || format === 'enum' ? {} : { format }),
       ...rest,
+      // The names that Vertex AI has for them.
+      ...(typeof ref === 'string' ? { $ref: ref.replace('#/defs/', '#/$defs/') } : {}),
+      ...(isObject(defs) ? { $defs: defs } : {}),
       ...Object.fromEntries(bounds),
       ...(all.includes('null') && Array.isArray(rest.enum) ? { enum: [...readArray(rest.enum), null] } : {}),
     },

@@ -42,7 +42,7 @@ function declaration(
   };
 }
 
-/** `$schema` is the only keyword of a schema that Gemini refuses (2026-11). */
+/** `$schema` says nothing to the model. */
 export function withoutSchemaKey(schema: JsonObject): JsonObject {
   return schema.$schema === undefined ? schema : omit(schema, '$schema');
 }

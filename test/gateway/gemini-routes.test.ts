@@ -5,6 +5,7 @@ import { GoogleGenAI } from '@google/genai';
 import { describe, expect, test } from 'vitest';
 import { Router } from '../../src/routes.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
+import { FakeTracing } from './fake-tracing.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import { answerWith, json, RoutedGateway, refuse, settle } from './upstreams.ts';
 
@@ -165,6 +166,26 @@ describe('keys', () => {
     expect(JSON.stringify(gateway.logged)).not.toContain(key);
     expect(JSON.stringify([...response.headers])).not.toContain(key);
   });
+
+  test.each(['key', 'k%65y'])(
+    'a key as %s in the query is in no span, record or request to a provider',
+    async (name) => {
+      const tracing = new FakeTracing();
+      const gateway = new RoutedGateway({ a: [answerWith('Hi')] }, {}, { tracing });
+      for (const method of ['streamGenerateContent', 'generateContent', 'countTokens', 'predict']) {
+        const path = `/v1beta/models/openai/a:${method}?alt=sse&${name}=weir_0123456789abcdef0123`;
+        await (await gateway.gateway.post(path, '', { contents: CONTENTS })).text();
+      }
+      await settle();
+      expect(tracing.spans.length).toBeGreaterThan(2);
+      const said = [
+        tracing.spans.map(({ name: span, attributes }) => [span, attributes]),
+        gateway.gateway.logged,
+      ];
+      const sent = gateway.requests.map(({ url, headers }) => [url, [...headers]]);
+      expect(JSON.stringify([said, sent])).not.toContain('0123456789abcdef');
+    },
+  );
 
   test.each([
     ['none', {}, ''],

@@ -1,15 +1,18 @@
 /**
- * Counts the instructions that workerd executes for one request: node bench/instructions.ts [--rows floor,contract-floor,weir]. It needs
- * callgrind (Debian's package `valgrind`). CPU times of a shared machine vary by a fifth, these counts by a fiftieth.
+ * Counts the instructions that workerd executes for one request: node bench/instructions.ts [--rows floor,contract-floor,weir]
+ * [--only streamed,whole] [--base ../before]. It needs callgrind (Debian's package `valgrind`). CPU times of a shared machine vary by a
+ * fifth, these counts by a fiftieth.
+ *
+ * `--base` counts each row of Weir's a second time with the source of another checkout, as `npm run bench` does: `base-weir`.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { bundle } from './build.ts';
-import { ROWS, type Row } from './rows.ts';
+import { type Row, requestedRows } from './rows.ts';
 import { type Load, startLoad, startWorkerd } from './runner.ts';
 import { targetOf } from './sections.ts';
 
@@ -19,7 +22,14 @@ const ROUND_MS = 10_000;
 const MAX_DUMP_MS = 10_000;
 const POLL_MS = 200;
 
-const { values } = parseArgs({ options: { rows: { type: 'string', default: 'floor,contract-floor,weir' } } });
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: 'floor,contract-floor,weir' },
+    only: { type: 'string', default: 'streamed,whole' },
+    base: { type: 'string' },
+  },
+});
+const rows = requestedRows(values.rows.split(','), values.base === undefined ? null : resolve(values.base));
 
 async function instructions(load: Load, row: Row, isStreamed: boolean): Promise<number> {
   const bundled = await bundle(row);
@@ -64,16 +74,18 @@ async function dumpedTotal(directory: string): Promise<number> {
 
 const load = await startLoad();
 try {
-  for (const isStreamed of [true, false]) {
+  for (const [kind, isStreamed] of [
+    ['streamed', true],
+    ['whole', false],
+  ] as const) {
+    if (!values.only.split(',').includes(kind)) continue;
     process.stdout.write(`${isStreamed ? 'streamed' : 'not streamed'}, thousand instructions a request\n`);
     let first: number | undefined;
-    for (const name of values.rows.split(',')) {
-      const row = ROWS.find((one) => one.name === name);
-      if (row === undefined) throw new Error(`${name} is no row`);
+    for (const row of rows) {
       const count = await instructions(load, row, isStreamed);
       first ??= count;
       const ratio = (count / first).toFixed(2);
-      process.stdout.write(`  ${name.padEnd(16)}${(count / 1000).toFixed(0).padStart(6)}  ${ratio}\n`);
+      process.stdout.write(`  ${row.name.padEnd(18)}${(count / 1000).toFixed(0).padStart(6)}  ${ratio}\n`);
     }
   }
 } finally {

@@ -296,6 +296,18 @@ export function rowsOfCheckout(directory: string, rows: readonly Row[]): Row[] {
     }));
 }
 
+/**
+ * The rows with these names, in this order.
+ * @param base another checkout of Weir; each of Weir's rows is followed by the one with its source. null: none
+ */
+export function requestedRows(names: readonly string[], base: string | null): Row[] {
+  return names.flatMap((name) => {
+    const row = ROWS.find((one) => one.name === name);
+    if (row === undefined) throw new Error(`${name} is no row`);
+    return base === null ? [row] : [row, ...rowsOfCheckout(base, [row])];
+  });
+}
+
 /** Rows that parse streams read only OpenAI's chat. Weir and rows that pass bytes through take the others too; the Responses stream needs Weir's passthrough. */
 export function takes({ treatment, isWeir, onlyStream }: Row, stream: StreamName): boolean {
   if (onlyStream !== undefined) return stream === onlyStream;

@@ -162,7 +162,26 @@ export function createGateway(
     const { onRecord } = hooks;
     const hooked = onRecord === null ? records : withRecordHook(records, onRecord, { ports, waitUntil });
     return {
-      ...shared,
+      // Not a spread: V8 defines each field after one by a call of its runtime.
+      settings: shared.settings,
+      ledger: shared.ledger,
+      knownKeys: shared.knownKeys,
+      knownCallers: shared.knownCallers,
+      knownTeams: shared.knownTeams,
+      upstreams: shared.upstreams,
+      inFlight: shared.inFlight,
+      prices: shared.prices,
+      keyObjects: shared.keyObjects,
+      admission: shared.admission,
+      showKept: shared.showKept,
+      attribute: shared.attribute,
+      users: shared.users,
+      userData: shared.userData,
+      compareCache: shared.compareCache,
+      circuitOpened: shared.circuitOpened,
+      deployment: shared.deployment,
+      tracing: shared.tracing,
+      delivery: shared.delivery,
       requestId: facts.requestId,
       arrivedAt: facts.arrivedAt,
       ports: requestPorts,

@@ -1,5 +1,7 @@
 /** Token usage: merges an upstream's reports, and completes them into the `usage` object that a client gets and the one that is billed. */
 
+import type { Writable } from '../shared/writable.ts';
+
 /** Reported counts. An absent count was not reported, which differs from zero. */
 export interface UsageReport {
   readonly prompt?: number | undefined;
@@ -130,18 +132,17 @@ export function countUsage(
   });
   const estimated = prompt === undefined || completion === undefined;
   const sum = promptTokens + completionTokens;
-  return {
-    estimated,
-    ...(isOver || reported.isUpperBound === true ? { isUpperBound: true } : {}),
-    usage: {
-      prompt_tokens: promptTokens,
-      completion_tokens: completionTokens,
-      // A total counts tokens that neither part has, at some servers. One below the sum is of an earlier report, or contradicts it.
-      total_tokens: estimated ? sum : Math.max(total ?? 0, sum),
-      ...(promptDetails === null ? {} : { prompt_tokens_details: promptDetails }),
-      ...(completionDetails === null ? {} : { completion_tokens_details: completionDetails }),
-    },
+  const usage: Writable<Usage> = {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    // A total counts tokens that neither part has, at some servers. One below the sum is of an earlier report, or contradicts it.
+    total_tokens: estimated ? sum : Math.max(total ?? 0, sum),
   };
+  if (promptDetails !== null) usage.prompt_tokens_details = promptDetails;
+  if (completionDetails !== null) usage.completion_tokens_details = completionDetails;
+  return isOver || reported.isUpperBound === true
+    ? { estimated, isUpperBound: true, usage }
+    : { estimated, usage };
 }
 
 /**

@@ -95,7 +95,14 @@ export async function prepareCompletion<Session>(
     // After the body: workerd resets a connection on which it still arrives, and the client may lose the response.
     const policies = readRequestPolicies(headers, context.settings);
     if (policies.kind === 'error') return refused(policies.error);
-    const sender = { context, route, headers, caller: identified.value, ...policies.value };
+    const sender = {
+      context,
+      route,
+      headers,
+      caller: identified.value,
+      policies: policies.value.policies,
+      unsupported: policies.value.unsupported,
+    };
     const request = await completionRequest(body.value, sender);
     if (request.kind === 'error') return refused(request.error);
     result = await prepare(request.value, body.value, signal);
@@ -139,7 +146,12 @@ async function completionRequest(
     if (unlike !== null) return failure(unlike);
   }
   return ok({
-    ...sender,
+    // Not a spread: V8 defines each field after one by a call of its runtime.
+    context,
+    route,
+    headers,
+    caller,
+    unsupported: sender.unsupported,
     policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
     client,
     callerPays: caller.credential !== null,

@@ -68,9 +68,14 @@ export async function readClientBody<Session>(
     grant.release();
     return translated;
   }
-  const { session, ...canonical } = translated.value;
+  const { session, fields, turns, thinking, dropped, translationError, isPinned } = translated.value;
   return ok({
-    ...canonical,
+    fields,
+    turns,
+    thinking,
+    dropped,
+    translationError,
+    isPinned,
     clientBody,
     clientBodyBytes,
     client: bindSession(client, session),
@@ -112,10 +117,10 @@ function bindSession<Session>(client: ClientProtocol<Session>, session: Session)
     id: client.id,
     passthrough: client.passthrough ?? null,
     takesVendorEvents: client.takesVendorEvents,
-    ...(client.embeddings === undefined ? {} : { embeddings: client.embeddings }),
-    ...(client.streamType === undefined ? {} : { streamType: client.streamType }),
-    ...(client.fieldNames === undefined ? {} : { fieldNames: client.fieldNames }),
-    ...(client.optionalFields === undefined ? {} : { optionalFields: client.optionalFields }),
+    embeddings: client.embeddings,
+    streamType: client.streamType,
+    fieldNames: client.fieldNames,
+    optionalFields: client.optionalFields,
     errorResponse: (...args) => client.errorResponse(...args),
     streamWriter: (options) => client.streamWriter(session, options),
     jsonWriter: (options) => client.jsonWriter(session, options),

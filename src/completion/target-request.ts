@@ -41,6 +41,7 @@ import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, objectOf, omit, readArray, readCount } from '../shared/json.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import type { Writable } from '../shared/writable.ts';
 import { LARGE_BYTES } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
 import type { ClientBody } from './request.ts';
@@ -191,7 +192,8 @@ function formFor(
       : passthroughForm(passthrough, { isLimited: keyLimit !== null, readsLimit });
   const refusal = guardrailRefusal(target, form, limited.fields);
   if (refusal !== null) return failure(refusal);
-  return ok({ ...way, target, passthrough, form, limited, canonical });
+  const { api, endpoint, scope } = way;
+  return ok({ api, endpoint, scope, target, passthrough, form, limited, canonical });
 }
 
 /** What was written for a target, and what was changed of it. */
@@ -232,17 +234,25 @@ async function writeFitted(
   });
   if (text.kind === 'error') return text;
   await pause();
-  const { repaired, ...texts } = text.value;
+  const { repaired, json, itemTexts } = text.value;
   for (const field of repaired) report.change(field);
   if (asksFor(rows, 'without_reasoning')) report.change('reasoning');
   if (fitted.isLowered) report.change(limitName(form));
-  return ok({ ...texts, headers: sentHeaders?.(whole) ?? {}, report, replaced, fitted });
+  return ok({
+    body: text.value.body,
+    json,
+    itemTexts,
+    headers: sentHeaders?.(whole) ?? {},
+    report,
+    replaced,
+    fitted,
+  });
 }
 
 function targetRequestOf(
   held: ReplayedBody,
   { target, passthrough, api, endpoint, scope, form, limited, canonical }: TargetForm,
-  { fitted, replaced, report: { dropped, changed }, ...texts }: FittedText,
+  { body, json, itemTexts, headers, fitted, replaced, report: { dropped, changed } }: FittedText,
   rows: TargetRows,
   { route }: ReplayedRequest,
 ): TargetRequest {
@@ -250,23 +260,30 @@ function targetRequestOf(
   const isTranslated = passthrough === null;
   const prompts = countPrompts(fields);
   const address = addressOf(target, scope, rows);
+  const traits: Writable<TargetTraits> = {
+    target,
+    dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
+    changed,
+    requestedTier: dropped.includes('service_tier') ? undefined : readName(fields.service_tier),
+    choices: prompts * (readCount(fields.n) ?? 1),
+    showsAll: isTranslated && showsAll(target, body),
+    passthrough: passthrough?.endpoint ?? null,
+    endpoint,
+    api,
+    scope,
+    mends: fitted.statements,
+  };
+  const { toolNames, toolKeys } = replaced;
+  if (toolNames !== undefined) traits.toolNames = toolNames;
+  if (toolKeys !== undefined) traits.toolKeys = toolKeys;
+  if (target.provider.quirks?.writesCallsAsText === true) traits.forcedTools = forcedTools(body);
   const targetRequest = {
-    ...texts,
-    traits: {
-      target,
-      dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
-      changed,
-      requestedTier: dropped.includes('service_tier') ? undefined : readName(fields.service_tier),
-      choices: prompts * (readCount(fields.n) ?? 1),
-      showsAll: isTranslated && showsAll(target, texts.body),
-      passthrough: passthrough?.endpoint ?? null,
-      endpoint,
-      api,
-      scope,
-      mends: fitted.statements,
-      ...replaced,
-      ...(target.provider.quirks?.writesCallsAsText === true && { forcedTools: forcedTools(texts.body) }),
-    },
+    body,
+    json,
+    itemTexts,
+    headers,
+    chatBody: body,
+    traits,
     url: isTranslated
       ? targetUrl(address, endpoint, withModel(fields, target))
       : passthroughUrl(address, passthrough.endpoint, withModel(fields, target)),
@@ -278,7 +295,7 @@ function targetRequestOf(
     refusedBetas: fitted.betas,
     hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
   };
-  if (form.kind !== 'native') return { ...targetRequest, chatBody: texts.body };
+  if (form.kind !== 'native') return targetRequest;
   let chat: JsonObject | undefined;
   return {
     ...targetRequest,

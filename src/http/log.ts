@@ -2,7 +2,7 @@
 import type { LogEntry } from '../shared/log-event.ts';
 
 /** Writes an event as one line of JSON, which Workers Logs index by field. */
-export function log(entry: LogEntry): void {
+export function log(entry: LogEntry, text = JSON.stringify(entry)): void {
   // biome-ignore lint/suspicious/noConsole: the console is a Worker's log.
-  console.log(JSON.stringify(entry));
+  console.log(text);
 }

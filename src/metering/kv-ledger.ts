@@ -17,6 +17,7 @@ import {
   decodeUsageRecord,
   encodeRecord,
   type RecordSummary,
+  recordText,
   type UsageRecord,
   withoutUser,
 } from './record.ts';
@@ -225,7 +226,7 @@ export async function forgetUser(
 }
 
 function putRecord(store: Pick<LedgerStore, 'put'>, record: UsageRecord): Promise<void> {
-  return store.put(recordKey(record), JSON.stringify(record), { metadata: encodeRecord(record) });
+  return store.put(recordKey(record), recordText(record), { metadata: encodeRecord(record) });
 }
 
 function readAll(

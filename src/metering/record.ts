@@ -1,6 +1,7 @@
 /** The usage record of one request, the charge that travels with it, and its compact form for KV metadata. */
 import { ERRORS_OF_PROVIDERS, FAULTS, type Fault } from '../canonical/fault.ts';
 import { isObject, type JsonObject, readCount, readText } from '../shared/json.ts';
+import type { Writable } from '../shared/writable.ts';
 import type { CostParts } from './pricing/cost.ts';
 import { isoTime, isRequestId } from './time.ts';
 
@@ -214,6 +215,29 @@ export function withoutCharges(records: readonly ChargedRecord[]): readonly Usag
   return records.every(({ charge }) => charge === undefined) ? records : records.map(withoutCharge);
 }
 
+/** The texts of records that were made. */
+const texts = new WeakMap<UsageRecord, string>();
+
+/** The record as JSON. It is made once: the log and the ledger in KV both have it. */
+export function recordText(record: UsageRecord): string {
+  const known = texts.get(record);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(record);
+  texts.set(record, text);
+  return text;
+}
+
+/** The record with fields that it does not have yet, behind its own. The text of those is not made again. */
+export function extendRecord<Record extends UsageRecord>(record: Record, fields: RecordExtension): Record {
+  const extended = { ...record, ...fields };
+  const known = texts.get(record);
+  if (known !== undefined) texts.set(extended, `${known.slice(0, -1)},${JSON.stringify(fields).slice(1)}`);
+  return extended;
+}
+
+/** What is known of a record's prompt only once it is hashed. */
+type RecordExtension = Required<Pick<UsageRecord, 'prefix'>> & Pick<UsageRecord, 'cache_saves'>;
+
 /** A record of a user who is erased: what was used, and nothing of who used it, nor of the prompt. */
 export function withoutUser({ prefix: _, cache: __, cache_saves: ___, ...record }: UsageRecord): UsageRecord {
   const attempts = record.attempts.map(
@@ -238,11 +262,11 @@ const MAX_ITEMS = 64;
 
 /** The record with its names and numbers bounded. Every record passes here before it is stored, so all stores hold the same. */
 export function boundRecord(record: UsageRecord): UsageRecord {
-  let bounded = boundFields(record);
+  const bounded = boundFields(record);
   for (const maxBytes of SHRUNK_NAME_BYTES) {
     if (textBytes(bounded) <= MAX_TEXT_BYTES) break;
-    const { asked, model } = bounded;
-    bounded = { ...bounded, asked: boundName(asked, maxBytes), model: boundName(model, maxBytes) };
+    bounded.asked = boundName(bounded.asked, maxBytes);
+    bounded.model = boundName(bounded.model, maxBytes);
   }
   return bounded;
 }
@@ -262,39 +286,43 @@ function jsonBytes(text: string): number {
   return SIMPLE.test(text) ? text.length : encoder.encode(JSON.stringify(text)).length - 2;
 }
 
-function boundFields(record: UsageRecord): UsageRecord {
-  const { error_code, finish_reason, first_token_ms, cost_nanos } = record;
-  return {
-    ...record,
-    asked: boundName(record.asked, MAX_ASKED_BYTES),
-    model: boundName(record.model, MAX_MODEL_BYTES),
-    error_code: error_code === null ? null : boundName(error_code, MAX_WORD_BYTES),
-    finish_reason: finish_reason === null ? null : boundName(finish_reason, MAX_WORD_BYTES),
-    prompt_tokens: boundCount(record.prompt_tokens),
-    completion_tokens: boundCount(record.completion_tokens),
-    total_tokens: boundCount(record.total_tokens),
-    cached_tokens: boundNullable(record.cached_tokens),
-    cache_write_tokens: boundNullable(record.cache_write_tokens),
-    reasoning_tokens: boundNullable(record.reasoning_tokens),
-    vendor_events: boundCount(record.vendor_events),
-    vendor_tokens: boundCount(record.vendor_tokens),
-    first_token_ms: boundNullable(first_token_ms),
-    total_ms: boundCount(record.total_ms),
-    bytes_out: boundCount(record.bytes_out),
-    cost_nanos: boundNullable(cost_nanos),
-    currency: record.currency === null ? null : boundName(record.currency, MAX_CURRENCY_BYTES),
-    ...(record.cache_write_long_tokens && {
-      cache_write_long_tokens: boundCount(record.cache_write_long_tokens),
-    }),
-    ...(record.searches && { searches: boundCount(record.searches) }),
-    attempts: record.attempts.slice(0, MAX_ITEMS).map((attempt) => ({
-      ...attempt,
-      model: boundName(attempt.model, MAX_MODEL_BYTES),
-      error_code: attempt.error_code === null ? null : boundName(attempt.error_code, MAX_WORD_BYTES),
-    })),
-    ...(record.dropped && { dropped: boundNames(record.dropped) }),
-    ...(record.changed && { changed: boundNames(record.changed) }),
-  };
+function boundFields(record: UsageRecord): Writable<UsageRecord> {
+  const bounded: Writable<UsageRecord> = { ...record };
+  bounded.asked = boundName(record.asked, MAX_ASKED_BYTES);
+  bounded.model = boundName(record.model, MAX_MODEL_BYTES);
+  bounded.error_code = boundWord(record.error_code);
+  bounded.finish_reason = boundWord(record.finish_reason);
+  bounded.prompt_tokens = boundCount(record.prompt_tokens);
+  bounded.completion_tokens = boundCount(record.completion_tokens);
+  bounded.total_tokens = boundCount(record.total_tokens);
+  bounded.cached_tokens = boundNullable(record.cached_tokens);
+  bounded.cache_write_tokens = boundNullable(record.cache_write_tokens);
+  bounded.reasoning_tokens = boundNullable(record.reasoning_tokens);
+  bounded.vendor_events = boundCount(record.vendor_events);
+  bounded.vendor_tokens = boundCount(record.vendor_tokens);
+  bounded.first_token_ms = boundNullable(record.first_token_ms);
+  bounded.total_ms = boundCount(record.total_ms);
+  bounded.bytes_out = boundCount(record.bytes_out);
+  bounded.cost_nanos = boundNullable(record.cost_nanos);
+  bounded.currency = record.currency === null ? null : boundName(record.currency, MAX_CURRENCY_BYTES);
+  if (record.cache_write_long_tokens !== undefined)
+    bounded.cache_write_long_tokens = boundCount(record.cache_write_long_tokens);
+  if (record.searches !== undefined) bounded.searches = boundCount(record.searches);
+  bounded.attempts = record.attempts.slice(0, MAX_ITEMS).map(boundAttempt);
+  if (record.dropped !== undefined) bounded.dropped = boundNames(record.dropped);
+  if (record.changed !== undefined) bounded.changed = boundNames(record.changed);
+  return bounded;
+}
+
+function boundAttempt(attempt: RecordedAttempt): RecordedAttempt {
+  const bounded: Writable<RecordedAttempt> = { ...attempt };
+  bounded.model = boundName(attempt.model, MAX_MODEL_BYTES);
+  bounded.error_code = boundWord(attempt.error_code);
+  return bounded;
+}
+
+function boundWord(word: string | null): string | null {
+  return word === null ? null : boundName(word, MAX_WORD_BYTES);
 }
 
 function boundNames(names: readonly string[]): readonly string[] {

@@ -14,6 +14,7 @@ import {
   type UsageReport,
 } from '../canonical/usage.ts';
 import type { Log } from '../shared/log-event.ts';
+import type { Writable } from '../shared/writable.ts';
 import { TokenCount } from './estimate.ts';
 import type { InFlight } from './in-flight.ts';
 import { type Cost, cacheSaving, costOfRequest, findPrice } from './pricing/cost.ts';
@@ -24,7 +25,9 @@ import {
   boundRecord,
   type ChargedRecord,
   COST_PARTS,
+  extendRecord,
   type RecordedAttempt,
+  recordText,
   type UsageRecord,
   withoutCharge,
 } from './record.ts';
@@ -179,7 +182,8 @@ export class RequestMeter {
     const { addCharge, onRecord } = this.#hooks;
     const charged = addCharge(this.#record(end), this.#meters);
     const record = charged.charge === undefined ? charged : withoutCharge(charged);
-    ports.log({ event: 'request', ...record });
+    // The spread is the first: V8 copies what follows others field by field.
+    ports.log({ ...record, event: 'request' }, `{"event":"request",${recordText(record).slice(1)}`);
     this.#logRemovedReasoning();
     this.#withPrefix(charged, (complete) =>
       records.write(complete, ports.clock.startTimer).then(() => this.#settled.resolve(record)),
@@ -212,7 +216,7 @@ export class RequestMeter {
     const price = findPrice(this.#request.context.prices.table, priceIds, model, endMs, service_tier);
     const saves = price === null ? null : cacheSaving(price, prompt_tokens, endMs);
     const fields = saves === null ? {} : { cache_saves: saves };
-    void prefix.then((text) => write({ ...record, prefix: text, ...fields }));
+    void prefix.then((text) => write(extendRecord(record, { prefix: text, ...fields })));
   }
 
   #begin(traits: AttemptTraits): AttemptMeter {
@@ -235,8 +239,8 @@ export class RequestMeter {
     const changed = isRemoved ? [...traits.changed, 'reasoning'] : traits.changed;
     const now = ports.clock.now();
     const endedBy = end.kind === 'finished' ? end.endedBy : undefined;
-    const sums = sumAttempts(this.#meters, prices.table, now, endedBy !== undefined);
-    return boundRecord({
+    const { sums, cost } = sumAttempts(this.#meters, prices.table, now, endedBy !== undefined);
+    const record: Writable<UsageRecord> = {
       request_id: requestId,
       time: isoTime(arrivedAt),
       ended: isoTime(now),
@@ -256,15 +260,32 @@ export class RequestMeter {
       error: error && weirCode(error),
       fault: error && faultOf(error, { isAlias: alias !== null, callerPays }),
       finish_reason: accumulator.finishWord,
-      ...sums,
+      prompt_tokens: sums.prompt_tokens,
+      completion_tokens: sums.completion_tokens,
+      total_tokens: sums.total_tokens,
+      cached_tokens: sums.cached_tokens,
+      cache_write_tokens: sums.cache_write_tokens,
+      reasoning_tokens: sums.reasoning_tokens,
+      vendor_events: sums.vendor_events,
+      vendor_tokens: sums.vendor_tokens,
+      estimated: sums.estimated,
+      cost_nanos: cost.cost_nanos,
+      currency: cost.currency,
+      cost_source: cost.cost_source,
+      price_since: cost.price_since,
+      cost_estimated: cost.cost_estimated,
       first_token_ms: accumulator.firstTokenAt === null ? null : accumulator.firstTokenAt - arrivedAt,
       total_ms: now - arrivedAt,
       bytes_out: this.#bytesOut,
       attempts: this.attempts,
-      ...(endedBy === undefined ? {} : { ended_by: endedBy }),
-      ...(dropped.length === 0 ? {} : { dropped }),
-      ...(changed.length === 0 ? {} : { changed }),
-    });
+    };
+    if (cost.cost_parts_nanos !== undefined) record.cost_parts_nanos = cost.cost_parts_nanos;
+    if (sums.cache_write_long_tokens > 0) record.cache_write_long_tokens = sums.cache_write_long_tokens;
+    if (sums.searches > 0) record.searches = sums.searches;
+    if (endedBy !== undefined) record.ended_by = endedBy;
+    if (dropped.length > 0) record.dropped = dropped;
+    if (changed.length > 0) record.changed = changed;
+    return boundRecord(record);
   }
 }
 
@@ -392,18 +413,19 @@ export class AttemptMeter {
     const { errorCode = null, at = this.#now() } = this.#end ?? {};
     const { status, cause, message, isMessageShown, runId } = this;
     const ms = at - this.#startedAt;
-    return {
+    const attempt: Writable<RecordedAttempt> = {
       provider: target.provider.id,
       model: target.model,
       status,
       error_code: errorCode,
       ms,
-      ...(api === 'responses' && { api }),
-      ...(runId !== null && { run_id: runId }),
-      ...(message !== null && { message }),
-      ...(isMessageShown && { message_shown: true as const }),
-      ...(cause !== null && { cause }),
     };
+    if (api === 'responses') attempt.api = api;
+    if (runId !== null) attempt.run_id = runId;
+    if (message !== null) attempt.message = message;
+    if (isMessageShown) attempt.message_shown = true;
+    if (cause !== null) attempt.cause = cause;
+    return attempt;
   }
 
   /** The usage to record and to price. */
@@ -651,8 +673,8 @@ type TokenSums = Pick<
   | 'vendor_events'
   | 'vendor_tokens'
   | 'estimated'
->;
-type BilledExtras = Pick<UsageRecord, 'cache_write_long_tokens' | 'searches'>;
+> &
+  Required<Pick<UsageRecord, 'cache_write_long_tokens' | 'searches'>>;
 type CostFields = Pick<
   UsageRecord,
   'cost_parts_nanos' | 'cost_nanos' | 'currency' | 'cost_source' | 'price_since' | 'cost_estimated'
@@ -669,8 +691,8 @@ function sumAttempts(
   table: PriceTable,
   endMs: number,
   isEnded: boolean,
-): TokenSums & BilledExtras & CostFields {
-  const sums: { -readonly [Name in keyof TokenSums]: TokenSums[Name] } = {
+): { readonly sums: TokenSums; readonly cost: CostFields } {
+  const sums: Writable<TokenSums> = {
     prompt_tokens: 0,
     completion_tokens: 0,
     total_tokens: 0,
@@ -680,10 +702,10 @@ function sumAttempts(
     vendor_events: 0,
     vendor_tokens: 0,
     estimated: isEnded,
+    cache_write_long_tokens: 0,
+    searches: 0,
   };
   const costs: (Cost | null)[] = [];
-  let longWrites = 0;
-  let searches = 0;
   let isUpperBound = false;
   for (const attempt of attempts) {
     const { usage, estimated, ...counted } = attempt.countUsage();
@@ -695,8 +717,8 @@ function sumAttempts(
     sums.cached_tokens = addReported(sums.cached_tokens, prompt?.cached_tokens);
     sums.cache_write_tokens = addReported(sums.cache_write_tokens, prompt?.cache_write_tokens);
     sums.reasoning_tokens = addReported(sums.reasoning_tokens, completion?.reasoning_tokens);
-    longWrites += usage.cache_write_long_tokens ?? 0;
-    searches += usage.searches ?? 0;
+    sums.cache_write_long_tokens += usage.cache_write_long_tokens ?? 0;
+    sums.searches += usage.searches ?? 0;
     sums.vendor_events += attempt.accumulator.vendorEvents;
     sums.vendor_tokens += attempt.accumulator.vendorTokens;
     sums.estimated ||= estimated;
@@ -706,12 +728,7 @@ function sumAttempts(
       costs.push(costOfAttempt(attempt, usage, table, endMs));
     }
   }
-  return {
-    ...sums,
-    ...(longWrites === 0 ? {} : { cache_write_long_tokens: longWrites }),
-    ...(searches === 0 ? {} : { searches }),
-    ...sumCosts(costs, sums.estimated || isUpperBound),
-  };
+  return { sums, cost: sumCosts(costs, sums.estimated || isUpperBound) };
 }
 
 /**
@@ -795,14 +812,15 @@ function sumCosts(costs: readonly (Cost | null)[], estimated: boolean): CostFiel
     since = cost.priceSince ?? since;
     hasUpperBound ||= cost.isUpperBound;
   }
-  return {
+  const sum: Writable<CostFields> = {
     cost_nanos,
-    ...(COST_PARTS.some((part) => parts[part] > 0) && { cost_parts_nanos: parts }),
     currency,
     cost_source: since === null ? 'upstream' : 'table',
     price_since: since === null ? null : new Date(since).toISOString(),
     cost_estimated: since !== null && (estimated || hasUpperBound),
   };
+  if (COST_PARTS.some((part) => parts[part] > 0)) sum.cost_parts_nanos = parts;
+  return sum;
 }
 
 /** Null as long as nothing was reported: an unreported count is not zero. */

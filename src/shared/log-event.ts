@@ -109,4 +109,5 @@ export interface LogEntry {
   readonly [field: string]: unknown;
 }
 
-export type Log = (entry: LogEntry) => void;
+/** @param text the entry as JSON, where it is there already */
+export type Log = (entry: LogEntry, text?: string) => void;

@@ -1,6 +1,6 @@
 /** Tests the compact form of a record (M2, M4) and its bounds: nothing is lost, and it always fits into KV metadata. */
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { viewRecord } from '../../src/api/record-view.ts';
 import { ERRORS_OF_PROVIDERS, FAULTS } from '../../src/canonical/fault.ts';
 import {
@@ -8,8 +8,10 @@ import {
   boundRecord,
   decodeRecord,
   encodeRecord,
+  extendRecord,
   MAX_FACT_BYTES,
   type RecordSummary,
+  recordText,
   type UsageRecord,
 } from '../../src/metering/record.ts';
 import { isoTime } from '../../src/metering/time.ts';
@@ -245,5 +247,33 @@ test('M2 a stored record with more cached tokens than its prompt has: responses 
   expect(viewRecord(record({ ...counts, cached_tokens: null }), false)).toMatchObject({
     cached_tokens: null,
     cache_write_tokens: 9,
+  });
+});
+
+describe('recordText', () => {
+  test('the text of a record that is asked for twice: made once', () => {
+    const one = record();
+    const stringify = vi.spyOn(JSON, 'stringify');
+    try {
+      const texts = [recordText(one), recordText(one)];
+      expect(stringify).toHaveBeenCalledTimes(1);
+      expect(texts.map((text) => JSON.parse(text))).toEqual([one, one]);
+    } finally {
+      stringify.mockRestore();
+    }
+  });
+
+  test.each([
+    ['with the text of the record', true],
+    ['without it', false],
+  ])('a record that is extended by its hashes, %s: JSON of all fields', (_, isMade) => {
+    const one = record();
+    if (isMade) recordText(one);
+    for (const fields of [{ prefix: 'v1"é' }, { prefix: 'p', cache_saves: 7 }]) {
+      const extended = extendRecord(one, fields);
+      expect(extended).toEqual({ ...one, ...fields });
+      expect(recordText(extended)).toBe(JSON.stringify(extended));
+    }
+    expect(recordText(one)).toBe(JSON.stringify(one));
   });
 });

@@ -36,7 +36,11 @@ function bench(
 ) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
-  const log = (entry: (typeof logged)[number]) => void logged.push(entry);
+  const lines: (string | undefined)[] = [];
+  const log = (entry: (typeof logged)[number], text?: string) => {
+    logged.push(entry);
+    lines.push(text);
+  };
   const { startTimer } = new FakeClock();
   const request: MeteredRequest = {
     context: {
@@ -61,13 +65,23 @@ function bench(
   const advance = (ms: number) => {
     now += ms;
   };
-  return { meter, store, logged, advance };
+  return { meter, store, logged, lines, advance };
 }
 
 const recordIn = (store: MemoryStore): unknown => JSON.parse([...store.entries.values()][0]?.value ?? 'null');
 const error = apiError('upstream_truncated', 'P ended the stream');
 
 describe('RequestMeter.settle', () => {
+  test('a finished request: its line of the log has its record in KV, character by character', async () => {
+    const { meter, store, logged, lines } = bench();
+    meter.current.accumulator.usage({ prompt: 5, completion: 2 });
+    meter.settle({ kind: 'finished' });
+    await meter.settled;
+    const stored = [...store.entries.values()][0]?.value ?? '';
+    expect(lines).toEqual([`{"event":"request",${stored.slice(1)}`]);
+    expect(JSON.parse(lines[0] ?? '')).toEqual(logged[0]);
+  });
+
   test('M2 L1 a finished request: the record has all facts, counts and times', async () => {
     const { meter, store, advance } = bench();
     advance(50);

@@ -12,6 +12,7 @@ import { signaturePayload, tagProvider } from '../../canonical/reasoning-details
 import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
+import type { Writable } from '../../shared/writable.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { BlockCitations } from '../shared/block-citations.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
@@ -288,8 +289,6 @@ interface OpenCall {
 function isSearch({ type, name }: JsonObject): boolean {
   return type === 'server_tool_use' && name === 'web_search';
 }
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 function stopSequence(sequence: string | undefined): Pick<ChoicePart, 'stopSequence'> {
   return sequence === undefined ? {} : { stopSequence: sequence };

@@ -149,15 +149,16 @@ function message(state: ChatState) {
   const toolCalls = byIndex(state.toolCalls).map(([, call]) => ownForm(call));
   const details = state.reasoningDetails.list;
   const hasOther = toolCalls.length > 0 || state.refusal !== '';
+  // `JSON.stringify` leaves out what is undefined.
   return {
     role: 'assistant',
     content: state.content === '' && hasOther ? null : state.content,
-    ...(state.reasoning === '' ? {} : { reasoning_content: state.reasoning }),
-    ...(state.hasOwnName ? { reasoning: state.reasoning } : {}),
+    reasoning_content: state.reasoning === '' ? undefined : state.reasoning,
+    reasoning: state.hasOwnName ? state.reasoning : undefined,
     refusal: state.refusal === '' ? null : state.refusal,
-    ...(state.annotations.length === 0 ? {} : { annotations: state.annotations }),
-    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
-    ...(details.length === 0 ? {} : { reasoning_details: details }),
+    annotations: state.annotations.length === 0 ? undefined : state.annotations,
+    tool_calls: toolCalls.length === 0 ? undefined : toolCalls,
+    reasoning_details: details.length === 0 ? undefined : details,
   };
 }
 

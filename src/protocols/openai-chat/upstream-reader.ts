@@ -143,6 +143,7 @@ function readChatChoice(choice: JsonObject, index: number, quirks: ProtocolQuirk
 /** A choice of a complete response. Perplexity sends an empty `delta` beside `message`: what says something counts. */
 function readWholeChoice(choice: JsonObject, index: number, quirks: ProtocolQuirks): ChoicePart {
   const message = readMessage(choice, objectOf(choice.message), index, quirks);
+  if (choice.delta === undefined) return message;
   const delta = readMessage(choice, objectOf(choice.delta), index, quirks);
   const calls = message.toolCalls.length > 0 ? message : delta;
   const details = message.reasoningDetails.length > 0 ? message : delta;

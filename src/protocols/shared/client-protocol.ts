@@ -141,17 +141,12 @@ export interface PassthroughOptions extends WriterOptions {
 
 /** A protocol bound to one request's session, whose type the rest of the gateway does not need. */
 export interface BoundProtocol
-  extends Pick<
-    ClientProtocol<unknown>,
-    | 'id'
-    | 'takesVendorEvents'
-    | 'streamType'
-    | 'embeddings'
-    | 'fieldNames'
-    | 'optionalFields'
-    | 'errorResponse'
-  > {
+  extends Pick<ClientProtocol<unknown>, 'id' | 'takesVendorEvents' | 'errorResponse'> {
   readonly passthrough: Passthrough | null;
+  readonly embeddings?: EmbeddingsForm | undefined;
+  readonly streamType?: string | undefined;
+  readonly fieldNames?: ClientProtocol<unknown>['fieldNames'] | undefined;
+  readonly optionalFields?: ClientProtocol<unknown>['optionalFields'] | undefined;
   streamWriter(options: WriterOptions): StreamWriter;
   jsonWriter(options: WriterOptions): JsonWriter;
 }

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../src/shared/nearest.ts';
+import { AI_BINDING, AiRemote } from '../test/e2e/ai-remote.ts';
 import { SIGNED_BEDROCK, startGateway } from '../test/e2e/gateway.ts';
 import { CLIENTS, deploymentAliases } from './agents/clients.ts';
 import { install, runTrial } from './agents/run.ts';
@@ -32,10 +33,14 @@ const root = await mkdtemp(join(tmpdir(), 'weir-agents-'));
 // Programs that run are killed in the same way. Nothing can be awaited, because wrangler also ends the process on a signal.
 process.once('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+// Cloudflare's models are at the binding `AI`.
+const remote = await AiRemote.start();
 const gateway = await startGateway({
   vars: { ...SIGNED_BEDROCK, AUTH: 'keys', ALIASES: deploymentAliases() },
   hasPromptCache: true,
+  ...{ bindings: AI_BINDING, remote: remote.url },
 });
+remote.simulatorUrl = gateway.simulator.url;
 const rows: Row[] = [];
 let isComplete = true;
 for (const client of clients) {
@@ -47,6 +52,7 @@ for (const client of clients) {
   }
 }
 await gateway[Symbol.asyncDispose]();
+await remote[Symbol.asyncDispose]();
 const passed = rows.filter(({ problems }) => problems.length === 0).length;
 process.stdout.write(`${passed} of ${rows.length} pass\n`);
 const isGood = isComplete && passed === rows.length;

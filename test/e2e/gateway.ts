@@ -23,6 +23,8 @@ export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'
   /** As in `WorkerOptions`. */
   readonly bindings?: WorkerOptions['bindings'];
   readonly outbound?: WorkerOptions['outbound'];
+  /** Where the bindings that run remotely are; absent: there is none. */
+  readonly remote?: URL;
   /** The folder to which the runtime writes KV and Durable Objects. Default: a temporary one. */
   readonly persist?: string;
 }
@@ -142,6 +144,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     onLog: (line) => log.add(line),
     ...(options.zone === undefined ? {} : { zone: options.zone }),
     ...(options.persist === undefined ? {} : { persist: options.persist }),
+    ...(options.remote && { remote: options.remote }),
   });
   const { url } = runtime;
 

@@ -49,6 +49,7 @@ export const claudeCode: Client = {
     trial('bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0'),
     trial('bedrock/openai.gpt-6.1-terra'),
     trial('bedrock/us.amazon.nova-2-lite-v1:0'),
+    trial('cloudflare/@cf/openai/gpt-oss-20b'),
     trial('azure/claude-haiku-4-5'),
     trial('azure/gpt-6.1-terra'),
     ...learning(['max-tokens', 'only-medium', 'pattern'], trial),

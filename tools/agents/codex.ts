@@ -75,6 +75,7 @@ export const codex: Client = {
     trial('bedrock/anthropic.claude-sonnet-5', edits(shell)),
     trial('bedrock/openai.gpt-oss-20b', edits(shell)),
     trial('bedrock/us.amazon.nova-2-lite-v1:0', edits(shell)),
+    trial('cloudflare/@cf/openai/gpt-oss-20b', edits(shell)),
     trial('azure/gpt-6.1-terra', edits(exec), exec),
     trial('azure/claude-haiku-4-5', edits(shell)),
     trial('gpt-6.1-sol', edits(exec), exec),

@@ -83,6 +83,7 @@ export const opencode: Client = {
     trial('messages', '@ai-sdk/anthropic', 'xai/grok-4.7'),
     trial('messages', '@ai-sdk/anthropic', 'anthropic/claude-sonnet-5'),
     trial('chat', '@ai-sdk/openai-compatible', 'bedrock/us.amazon.nova-2-lite-v1:0'),
+    trial('chat', '@ai-sdk/openai-compatible', 'bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0'),
     trial('responses', '@ai-sdk/openai', 'openai/gpt-6.1-terra'),
     ...learning(['temperature', 'only-medium', 'unknown-names'], withSampling),
   ],

@@ -104,17 +104,31 @@ const PLAIN: ConverseFamily = {
   callIds: CALL_IDS,
 };
 
+const CLAUDE_FAMILY: ConverseFamily = {
+  ...PLAIN,
+  effort: 'claude',
+  // The pattern of Anthropic's own ids.
+  callIds: /^[a-zA-Z0-9_-]{1,64}$/,
+};
+
+/** Claude without caches; that of 3.5 Sonnet was a preview. */
+const UNCACHED_CLAUDE = [
+  ...['claude-v*', 'claude-instant*', 'claude-3-opus*', 'claude-3-sonnet*', 'claude-3-haiku*'],
+  'claude-3-5-sonnet*',
+];
+/** What these cache has no `ttl`, which Claude has from 4.5 on. */
+const SHORT_CACHED_CLAUDE = ['claude-3-*', 'claude-sonnet-4-20*', 'claude-opus-4-20*', 'claude-opus-4-1*'];
+
 /** The families that differ at Converse, by their makers' names. */
 const CONVERSE_FAMILIES: ConverseFamilies = {
   claude: CLAUDE_FAMILIES,
   rows: [
+    // Caches: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (2026-11-28).
+    { ...CLAUDE_FAMILY, models: UNCACHED_CLAUDE },
+    { ...CLAUDE_FAMILY, models: SHORT_CACHED_CLAUDE, cachePoints: { inTools: true, ttl: false } },
     {
-      ...PLAIN,
+      ...CLAUDE_FAMILY,
       models: ['claude*', '*anthropic.claude*'],
-      effort: 'claude',
-      // The pattern of Anthropic's own ids.
-      callIds: /^[a-zA-Z0-9_-]{1,64}$/,
-      // `ttl`: from Claude 4.5 on; https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (2026-11-28).
       cachePoints: { inTools: true, ttl: true },
     },
     {

@@ -471,6 +471,26 @@ describe('A11 Converse, requests', () => {
     expect(llama.got.headers.get('x-weir-dropped')).toContain('messages.content.cache_control');
   });
 
+  test('the mark of a blank text: is a cachePoint behind what precedes it', async () => {
+    const blank = { type: 'text', text: '\n', cache_control: { type: 'ephemeral' } };
+    const messages = [{ role: 'user', content: [blank, { type: 'text', text: 'Long' }, blank] }];
+    const { body } = await sent({ messages }, ofEntry(CLAUDE));
+    const point = { cachePoint: { type: 'default' } };
+    expect(body.messages).toEqual([{ role: 'user', content: [{ text: 'Long' }, point] }]);
+  });
+
+  test.each([
+    ['anthropic.claude-3-haiku-20240307-v1:0', undefined],
+    ['us.anthropic.claude-3-7-sonnet-20250219-v1:0', { type: 'default' }],
+    ['us.anthropic.claude-sonnet-4-20250514-v1:0', { type: 'default' }],
+    [CLAUDE, { type: 'default', ttl: '1h' }],
+    ['global.anthropic.claude-opus-5-5', { type: 'default', ttl: '1h' }],
+  ])('%s: a mark of an hour is %j', async (model, expected) => {
+    const text = { type: 'text', text: 'Long', cache_control: { type: 'ephemeral', ttl: '1h' } };
+    const { body } = await sent({ messages: [{ role: 'user', content: [text] }] }, ofEntry(model));
+    expect(objectsOf(objectsOf(body.messages)[0]?.content)[1]?.cachePoint).toEqual(expected);
+  });
+
   test('response formats: outputConfig with the schema as a text', async () => {
     const json_schema = { name: 'City', description: 'A city', schema: SCHEMA, strict: true };
     const { body } = await sent({ response_format: { type: 'json_schema', json_schema } });

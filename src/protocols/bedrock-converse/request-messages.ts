@@ -175,11 +175,16 @@ class TurnWriter {
 
   #blocks(blocks: readonly Block[]): JsonObject[] {
     const { report } = this.#options;
-    return blocks.flatMap((block) => {
+    const content: JsonObject[] = [];
+    for (const block of blocks) {
       const marks = (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
       if (isObject(marks.prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
-      return this.#marked(this.#block(block), marks.cache_control);
-    });
+      content.push(...this.#block(block));
+      // The mark of a text that is not sent is for what precedes it.
+      const isMarked = content.at(-1)?.cachePoint !== undefined;
+      if (!isMarked && content.length > 0) append(content, this.#point(marks.cache_control));
+    }
+    return content;
   }
 
   #block(block: Block): JsonObject[] {
@@ -198,10 +203,14 @@ class TurnWriter {
 
   /** A cache mark is a block of its own behind what it marks. */
   #marked(content: JsonObject[], mark: unknown): JsonObject[] {
-    if (!isObject(mark) || content.length === 0) return content;
+    return content.length === 0 ? content : [...content, ...this.#point(mark)];
+  }
+
+  #point(mark: unknown): JsonObject[] {
+    if (!isObject(mark)) return [];
     const point = cachePoint(mark, this.#options.family);
     if (point === null) this.#options.report.drop('messages.content.cache_control');
-    return point === null ? content : [...content, point];
+    return point === null ? [] : [point];
   }
 }
 

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { MAX_FINISH_WAIT_MS } from '../../src/stream/relay.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import {
   converseMessages,
@@ -799,6 +800,23 @@ function blocksOfStream(text: string): JsonObject[] {
   );
 }
 
+/** A body that stops at null until the promise resolves. */
+function heldStream(given: readonly (Uint8Array | null)[], promise: Promise<void>): ReadableStream {
+  const pieces = [...given];
+  return new ReadableStream({
+    type: 'bytes',
+    async pull(controller) {
+      const piece = pieces.shift();
+      if (piece === null) return promise.then(() => this.pull?.(controller));
+      if (piece === undefined) {
+        controller.close();
+        return controller.byobRequest?.respond(0);
+      }
+      controller.enqueue(piece.slice());
+    },
+  });
+}
+
 describe('A10 Converse, counts, usage and failures', () => {
   test.each<[tier: string | undefined, factor: number]>([
     [undefined, 1],
@@ -885,6 +903,33 @@ describe('A10 Converse, counts, usage and failures', () => {
     expect(routed.records[0]).toMatchObject({ prompt_tokens: 5, completion_tokens: 3, estimated: false });
   });
 
+  test.each([
+    ['comes within the limit: its usage is on the finish', MAX_FINISH_WAIT_MS - 1, true],
+    ['comes later: the finish does not wait longer, and the record has the usage', MAX_FINISH_WAIT_MS, false],
+  ])('U2 T1 metadata that %s', async (_, silence, isOnFinish) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const body = heldStream([START, delta(0, { text: 'Hi' }), end(0), STOP, null, METADATA], promise);
+    const routed = new RoutedGateway({ [NOVA]: [{ kind: 'stream', body }] }, ENV);
+    const response = await routed.ask({ model: `bedrock/${NOVA}`, stream: true });
+    const frames: string[] = [];
+    const reading = (async () => {
+      for await (const bytes of response.body ?? []) frames.push(new TextDecoder().decode(bytes));
+    })();
+    await settle();
+    routed.clock.advance(silence);
+    await settle();
+    expect(frames.join('').includes('"finish_reason":"stop"')).toBe(!isOnFinish);
+    resolve();
+    await reading;
+    await settle();
+    const finish = frames
+      .join('')
+      .split('\n\n')
+      .find((frame) => frame.includes('"finish_reason":"stop"'));
+    expect(finish?.includes('"prompt_tokens":5')).toBe(isOnFinish);
+    expect(routed.records[0]).toMatchObject({ prompt_tokens: 5, completion_tokens: 3, estimated: false });
+  });
+
   test.each<[name: string, ending: 'end' | 'cut']>([
     ['ends', 'end'],
     ['breaks', 'cut'],
@@ -919,19 +964,7 @@ describe('A10 Converse, counts, usage and failures', () => {
       [250_000, false],
     ] as const) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const pieces = [START, begin, null, ...last];
-      const body = new ReadableStream({
-        type: 'bytes',
-        async pull(controller) {
-          const piece = pieces.shift();
-          if (piece === null) return promise.then(() => this.pull?.(controller));
-          if (piece === undefined) {
-            controller.close();
-            return controller.byobRequest?.respond(0);
-          }
-          controller.enqueue(piece.slice());
-        },
-      });
+      const body = heldStream([START, begin, null, ...last], promise);
       const routed = new RoutedGateway(
         { [NOVA]: [{ kind: 'stream', body }] },
         { ...ENV, HEARTBEAT_SECONDS: '15', DEADLINE_SECONDS: '0' },

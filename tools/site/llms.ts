@@ -6,9 +6,9 @@ export const DOCS = join(import.meta.dirname, '..', '..', 'docs');
 
 const INTRO = `# Weir
 
-> An LLM gateway for Cloudflare Workers: one endpoint for OpenAI Chat Completions, OpenAI Responses and Anthropic Messages with the models of every provider. Tokens and cost of each request are recorded in your own account, and keys have hard budgets.
+> An LLM gateway for Cloudflare Workers: one endpoint for OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and Gemini's API with the models of every provider. Tokens and cost of each request are recorded in your own account, and keys have hard budgets.
 
-To set Weir up: \`npm ci && npm run demo\` runs it against simulated providers without an account; \`npm run setup -- --answers setup.json\` deploys it (see Deployment; \`--dry-run\` only shows the steps). To call it: any OpenAI or Anthropic SDK with the base URL of the deployment and a key \`weir_…\`; a model is \`<provider>/<model>\`, an alias, or the maker's own name. Every route with its schemas is in [openapi.json](openapi.json).`;
+To set Weir up: \`npm ci && npm run demo\` runs it against simulated providers without an account; \`npm run setup -- --answers setup.json\` deploys it (see Deployment; \`--dry-run\` only shows the steps). To call it: any SDK of OpenAI, Anthropic or Google with the base URL of the deployment and a key \`weir_…\`; a model is \`<provider>/<model>\`, an alias, or the maker's own name. Every route is in [Routes and fields](api.md), with its schemas in [openapi.json](openapi.json).`;
 
 /**
  * @param home the text of docs/README.md

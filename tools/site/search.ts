@@ -4,7 +4,7 @@ export const SEARCH = {
   options: {
     /** Words of a question that say nothing of its subject are not searched. */
     processTerm: (term: string): string | null =>
-      /^(?:a|about|an|and|are|be|can|did|do|does|for|from|how|i|in|is|it|mean|means|my|not|of|on|or|that|the|there|this|to|was|we|were|what|when|where|which|who|why|with|you|your)$/i.test(
+      /^(?:a|about|an|and|are|be|can|did|do|does|for|from|how|i|in|is|it|mean|means|my|not|of|on|or|that|the|there|this|to|was|we|were|what|when|where|which|who|why|will|with|me|you|your)$/i.test(
         term,
       )
         ? null

@@ -209,7 +209,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 /** Further layers from which a layer may import types, which leave no trace in the build. */
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   // The page reads the API's responses.
-  dashboard: ['metering', 'api'],
+  dashboard: ['metering', 'api', 'auth'],
   http: ['api'],
   // What they implement for completions.
   attribution: ['completion', 'http'],

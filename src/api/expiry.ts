@@ -1,21 +1,22 @@
-/** Reads `expires_at` of a new or changed key or token. */
-import { type ApiError, apiError } from '../canonical/error.ts';
+/** The field `expires_at` of a new or changed key or token. */
+import { type BodyField, invalidField } from '../auth/body-fields.ts';
 import { isoDay } from '../metering/time.ts';
 import { readText } from '../shared/json.ts';
-import { failure, ok, type Result } from '../shared/result.ts';
+import { ok } from '../shared/result.ts';
 
 /** The expiry as an ISO 8601 time in the future, or null: never. */
-export function readExpiry(value: unknown, nowMs: number): Result<string | null, ApiError> {
-  const expiry = parseExpiry(value);
-  if (expiry === undefined)
-    return invalid('expires_at must be a time, as "2027-01-01T00:00:00Z", or seconds since 1970');
-  return expiry !== null && Date.parse(expiry) <= nowMs
-    ? invalid('expires_at must be in the future')
-    : ok(expiry);
-}
-
-function invalid(message: string) {
-  return failure(apiError('invalid_request', message, 'expires_at'));
+export function timeField(): BodyField<string | null> {
+  return {
+    kind: 'time',
+    read: (value, param, nowMs) => {
+      const expiry = parseExpiry(value);
+      const form = `${param} must be a time, as "2027-01-01T00:00:00Z", or seconds since 1970`;
+      if (expiry === undefined) return invalidField(form, param);
+      return expiry !== null && Date.parse(expiry) <= nowMs
+        ? invalidField(`${param} must be in the future`, param)
+        : ok(expiry);
+    },
+  };
 }
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;

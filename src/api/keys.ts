@@ -1,6 +1,8 @@
 /** `GET /v1/key` shows the caller's own gateway key; `/admin/keys` creates, lists, shows, changes and revokes keys for the admin. */
 
+import { invalidField, readFields, unknownFieldOf } from '../auth/body-fields.ts';
 import { type Caller, hasUserLimits, UNREADABLE_KEY } from '../auth/caller.ts';
+import { factsOf, type KeyFacts } from '../auth/key-facts.ts';
 import {
   type Budget,
   type BudgetUse,
@@ -51,7 +53,6 @@ import { identifyCaller, readRequestBody } from '../http/request.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
 import { hasPriceIn } from '../metering/pricing/highest-price.ts';
 import { type PriceTable, pricesOf } from '../metering/pricing/price.ts';
-import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
 import { HOUR_MS, isoTime } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { findAlias } from '../routing/targets.ts';
@@ -61,11 +62,11 @@ import { howToList } from '../settings/feature-settings.ts';
 import { placeError } from '../settings/placement.ts';
 import type { Settings } from '../settings/settings.ts';
 import { globsOverlap, matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, type JsonObject, objectOf, omit, parseJson, readArray, readText } from '../shared/json.ts';
-import { nearestName, unknownName } from '../shared/nearest.ts';
+import { type JsonObject, objectOf, omit, parseJson } from '../shared/json.ts';
+import { nearestName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { recordAct, recordRevocation, recordTopUp } from './audit.ts';
-import { readExpiry } from './expiry.ts';
+import { KEY_BODY, ROTATION_BODY } from './bodies.ts';
 import { readTopUp, writeTopUp } from './top-ups.ts';
 import { makeUsageToken } from './usage-tokens.ts';
 
@@ -225,7 +226,7 @@ export const handleChangeKey = forAdmin(async (request, context, id) => {
   if (keyRequest.kind === 'error') return keyRequest.error;
   const { newKey, prices } = keyRequest.value;
   const named = Object.entries(newKey).filter(([field]) => field !== 'limits' && field in body.value);
-  const limits = Object.entries(body.value).filter(([field]) => !OWN_FIELDS.includes(field));
+  const limits = Object.entries(body.value).filter(([field]) => !Object.hasOwn(KEY_BODY, field));
   const change = { key: found.key, fields: Object.fromEntries(named), limits: Object.fromEntries(limits) };
   return changedKey(context, id, change, prices);
 });
@@ -264,7 +265,7 @@ async function changeKey(
   if (result.kind === 'error') return result;
   const changed = result.value;
   if (changed.kind === 'revoked') return failure(NO_SUCH_KEY);
-  if (changed.kind === 'invalid') return invalid(changed.message, changed.param);
+  if (changed.kind === 'invalid') return invalidField(changed.message, changed.param);
   const { before = change.key, key } = changed;
   // An object that is called a second time has made the change already. What KV had is then what was before.
   const was = JSON.stringify(before) === JSON.stringify(key) ? change.key : before;
@@ -272,15 +273,13 @@ async function changeKey(
   return ok({ before: was, key });
 }
 
-const MAX_OVERLAP_HOURS = 720;
-const DEFAULT_OVERLAP_HOURS = 24;
-
 /** `POST /admin/keys/:id/rotate`: a new secret for the key. The one before stays valid for the overlap. */
 export const handleRotateKey = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return body.error;
-  const hours = readOverlap(body.value);
-  if (hours.kind === 'error') return hours.error;
+  const rotation = readFields(body.value, ROTATION_BODY, { unknown: unknownFieldOf('A rotation has') });
+  if (rotation.kind === 'error') return rotation.error;
+  const { overlap_hours } = rotation.value;
   const found = await findKey(context, id);
   if (found === null) return NO_SUCH_KEY;
   if (found === 'unreadable') return UNREADABLE_KEY;
@@ -288,7 +287,7 @@ export const handleRotateKey = forAdmin(async (request, context, id) => {
   const { token, digest } = await makeToken();
   const secret = keyId(digest);
   const rotated_at = isoTime(context.arrivedAt);
-  const until = hours.value === 0 ? null : isoTime(context.arrivedAt + hours.value * HOUR_MS);
+  const until = overlap_hours === 0 ? null : isoTime(context.arrivedAt + overlap_hours * HOUR_MS);
   // Before the key names it, so that it is valid when the response arrives.
   await putSecret(store, { id, digest, rotated_at });
   const change = { key: found.key, fields: {}, limits: {}, rotation: { secret, rotated_at, until } };
@@ -309,19 +308,6 @@ const NOT_ROTATED = apiError(
   'ledger_unreachable',
   "This key's ledger object runs an earlier version of Weir, which cannot rotate keys: try again when the deployment has reached it",
 );
-
-function readOverlap({
-  overlap_hours = DEFAULT_OVERLAP_HOURS,
-  ...others
-}: JsonObject): Result<number, ApiError> {
-  const [other] = Object.keys(others);
-  if (other !== undefined) return unknownField(other, ['overlap_hours'], 'A rotation has');
-  const isValid =
-    typeof overlap_hours === 'number' && overlap_hours >= 0 && overlap_hours <= MAX_OVERLAP_HOURS;
-  return isValid
-    ? ok(overlap_hours)
-    : invalid(`overlap_hours must be a number from 0 to ${MAX_OVERLAP_HOURS}`, 'overlap_hours');
-}
 
 /** A key with its new secret, which no other response contains. */
 function writeSecret(
@@ -349,7 +335,7 @@ export const handleAddToBudget = forAdmin(async (request, context, id) => {
   const added = await context.keyObjects.addToBudget(context, id, topUp.value, key.limits ?? {});
   if (added.kind === 'error') return added.error;
   const result = added.value;
-  if (result.kind === 'invalid') return invalid(result.message, result.param).error;
+  if (result.kind === 'invalid') return invalidField(result.message, result.param).error;
   // A call that was repeated after a lost answer is not new any more, but has the id of this request.
   if (result.isNew || result.topUp.id === requestId)
     await recordTopUp(context, { key_id: id }, writeTopUp(result.topUp));
@@ -372,7 +358,8 @@ export const handleReplaceLimits = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return body.error;
   const other = Object.keys(body.value).find((field) => !LIMIT_FIELDS.some((known) => known === field));
-  if (other !== undefined) return unknownField(other, LIMIT_FIELDS, 'Limits have').error;
+  if (other !== undefined)
+    return invalidField(unknownFieldOf('Limits have')(other, LIMIT_FIELDS), other).error;
   const budget = budgetProblem(body.value, await context.prices.load());
   return budget === null ? replaceLimits(context, id, body.value) : budget;
 });
@@ -449,11 +436,6 @@ export async function readBody(
   return ok(requestBody.value.body);
 }
 
-export const MAX_NAME_CHARS = 100;
-/** The fields besides limits. */
-const OWN_FIELDS = ['name', 'models', 'expires_at', 'disabled', 'user', 'tags', 'require_user'];
-const KEY_FIELDS = [...OWN_FIELDS, 'team', ...LIMIT_FIELDS];
-
 /** Fields that need the users of requests. */
 const USER_FIELDS = ['require_user', 'per_user'];
 
@@ -468,7 +450,7 @@ export function checkNewKey(
   table: PriceTable,
   nowMs: number,
 ): Result<readonly KeyWarning[], ApiError> {
-  const fields = readFields(body, nowMs);
+  const fields = readKeyBody(body, nowMs);
   if (fields.kind === 'error') return fields;
   const problem = budgetProblem(fields.value.limits, table);
   if (problem !== null) return failure(problem);
@@ -480,11 +462,11 @@ async function readNewKey(
   body: JsonObject,
   context: RequestContext,
 ): Promise<Result<{ readonly newKey: NewKey; readonly prices: PriceTable }, ApiError>> {
-  const fields = readFields(body, context.arrivedAt);
+  const fields = readKeyBody(body, context.arrivedAt);
   if (fields.kind === 'error') return fields;
   const needsUsers = USER_FIELDS.find((field) => (body[field] ?? false) !== false);
   if (needsUsers !== undefined && !context.deployment.enforces.users)
-    return invalid(`${needsUsers} needs attribution(): ${howToList('attribution')}`, needsUsers);
+    return invalidField(`${needsUsers} needs attribution(): ${howToList('attribution')}`, needsUsers);
   const { user } = fields.value;
   // The audit has the user as records have it.
   const stored = user === undefined ? null : await context.users.names.user(user);
@@ -494,81 +476,15 @@ async function readNewKey(
   return problem === null ? ok({ newKey: fields.value, prices }) : failure(problem);
 }
 
-function readFields(body: JsonObject, nowMs: number): Result<NewKey, ApiError> {
-  const unknown = Object.keys(body).find((field) => !KEY_FIELDS.includes(field));
-  if (unknown !== undefined) return unknownField(unknown, KEY_FIELDS, 'A key has');
-  const name = readText(body.name);
-  if (name === undefined || name.length > MAX_NAME_CHARS)
-    return invalid(`name must be a text of at most ${MAX_NAME_CHARS} characters`, 'name');
-  const models = readModels(body.models);
-  if (models === undefined) return invalid('models must be a list of globs, as ["deepseek/*"]', 'models');
-  const expiry = readExpiry(body.expires_at, nowMs);
-  if (expiry.kind === 'error') return expiry;
-  const { disabled = null } = body;
-  if (disabled !== null && typeof disabled !== 'boolean')
-    return invalid('disabled must be true or false', 'disabled');
+function readKeyBody(body: JsonObject, nowMs: number): Result<NewKey, ApiError> {
+  const unknown = unknownFieldOf('A key has');
+  const own = readFields(body, KEY_BODY, { unknown, nowMs, others: ['team', ...LIMIT_FIELDS] });
+  if (own.kind === 'error') return own;
   const limits = readLimits(body);
-  if (limits.kind === 'invalid') return invalid(limits.message, limits.param);
-  const facts = readFacts(body);
-  if (facts.kind === 'error') return facts;
-  const keyFields = {
-    name,
-    models,
-    expires_at: expiry.value,
-    disabled: disabled === true ? (true as const) : undefined,
-  };
-  const fields = { ...keyFields, limits: encodeLimits(limits.limits), ...facts.value };
+  if (limits.kind === 'invalid') return invalidField(limits.message, limits.param);
+  const fields = { ...own.value, limits: encodeLimits(limits.limits) };
   const tooLarge = sizeProblem(fields);
-  return tooLarge === null ? ok(fields) : invalid(tooLarge, 'models');
-}
-
-/** An error about a field of a request. */
-export function invalid(message: string, param: string) {
-  return failure(apiError('invalid_request', message, param));
-}
-
-/** The error for a field that is not one of `fields`. */
-export function unknownField(name: string, fields: readonly string[], owner: string) {
-  const param = name.slice(0, MAX_NAME_CHARS);
-  return invalid(unknownName(owner, 'field', param, fields), param);
-}
-
-/** Reads what the key fixes about its requests. All three fields are set, so that a change can remove them. */
-function readFacts(body: JsonObject): Result<Pick<NewKey, 'user' | 'tags' | 'require_user'>, ApiError> {
-  const { user = null, tags = null, require_user = null } = body;
-  if (user !== null && !(typeof user === 'string' && user.trim() !== '' && user.length <= MAX_NAME_CHARS))
-    return invalid(`user must be a text of at most ${MAX_NAME_CHARS} characters, or null`, 'user');
-  const entries = isObject(tags) ? Object.entries(tags) : [];
-  const areTags = entries.every(
-    ([name, value]) =>
-      TAG_NAME.test(name) &&
-      typeof value === 'string' &&
-      value.trim() !== '' &&
-      value.length <= MAX_NAME_CHARS,
-  );
-  if ((tags !== null && !isObject(tags)) || entries.length > MAX_TAGS || !areTags)
-    return invalid(
-      `tags must be an object as {"team": "search"}, of at most ${MAX_TAGS} names of a-z, 0-9, _ . - and at most 32 characters`,
-      'tags',
-    );
-  if (require_user !== null && typeof require_user !== 'boolean')
-    return invalid('require_user must be true or false', 'require_user');
-  return ok({
-    user: user?.trim(),
-    tags:
-      entries.length === 0
-        ? undefined
-        : Object.fromEntries(entries.map(([name, value]) => [name, String(value)])),
-    require_user: require_user === true ? true : undefined,
-  });
-}
-
-/** The globs; null for every model; undefined if invalid. An empty list is invalid: its key could use no model. */
-export function readModels(value: unknown): readonly string[] | null | undefined {
-  if (value === undefined || value === null) return null;
-  const globs = readArray(value).filter((glob) => typeof glob === 'string' && glob !== '');
-  const isValid = globs.length > 0 && globs.length === readArray(value).length;
-  return isValid ? globs.map(String) : undefined;
+  return tooLarge === null ? ok(fields) : invalidField(tooLarge, 'models');
 }
 
 /** The units that a budget may have: the currencies of the prices, those with the most prices first, and tokens. */
@@ -716,7 +632,8 @@ function isPriced(
 }
 
 type ShownKey = Pick<Caller, 'models'> &
-  Pick<GatewayKey, 'user' | 'tags' | 'require_user' | 'disabled' | 'secrets'> &
+  KeyFacts &
+  Pick<GatewayKey, 'disabled' | 'secrets'> &
   Readonly<Record<'name' | 'expires_at' | 'created_at', string | null>> & {
     readonly id: string;
     readonly limits: JsonObject | null;
@@ -735,10 +652,8 @@ async function showKey(
   context: RequestContext,
   { ownUser, isAdmin = false }: KeyReader,
 ): Promise<Answer> {
-  const { id, name, models, expires_at, created_at, user, tags, require_user, fixedUser } = shown;
+  const { id, name, models, expires_at, created_at, fixedUser } = shown;
   const team = teamOf(shown.limits);
-  // Absent where the key fixes nothing.
-  const facts = { user, tags, require_user };
   const kept = await context.showKept?.({ keyId: id, fixedUser }, context);
   if (kept?.kind === 'error') return kept.error;
   // Absent where no responses are kept.
@@ -747,7 +662,7 @@ async function showKey(
     ...{ object: 'key', id, name, models, expires_at, created_at },
     // Absent where it has none.
     ...(team !== null && { team }),
-    ...{ ...state, ...facts, kept: kept?.value },
+    ...{ ...state, ...factsOf(shown), kept: kept?.value },
   };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
   const status = await context.keyObjects.readLimitStatus(context, id, shown.limits);

@@ -1,4 +1,5 @@
 /** `/v1/admin/teams` creates, lists, shows, changes and deletes teams, and adds to their budgets. */
+import { invalidField, readFields, unknownFieldOf } from '../auth/body-fields.ts';
 import {
   encodeLimits,
   LIMIT_FIELDS,
@@ -18,22 +19,11 @@ import { howToList } from '../settings/feature-settings.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { recordAct, recordTopUp } from './audit.ts';
-import {
-  aboveTeam,
-  budgetProblem,
-  invalid,
-  keyWarnings,
-  MAX_NAME_CHARS,
-  placeProblem,
-  readBody,
-  readModels,
-  unknownField,
-  writeStatus,
-} from './keys.ts';
+import { TEAM_BODY } from './bodies.ts';
+import { aboveTeam, budgetProblem, keyWarnings, placeProblem, readBody, writeStatus } from './keys.ts';
 import { readTopUp, writeTopUp } from './top-ups.ts';
 
 const LIMITS_OF_TEAMS = [...LIMIT_FIELDS.filter((field) => field !== 'max_output_tokens'), 'per_key'];
-const TEAM_FIELDS = ['name', 'models', ...LIMITS_OF_TEAMS];
 const NO_SUCH_TEAM = apiError('not_found', 'There is no such team');
 
 /** `POST /v1/admin/teams` */
@@ -114,7 +104,7 @@ export const handleAddToTeamBudget = forAdmin(async (request, context, id) => {
   const added = await context.keyObjects.addToTeamBudget(context, id, topUp.value, team.limits ?? {});
   if (added.kind === 'error') return added.error;
   const result = added.value;
-  if (result.kind === 'invalid') return invalid(result.message, result.param).error;
+  if (result.kind === 'invalid') return invalidField(result.message, result.param).error;
   if (result.isNew || result.topUp.id === requestId)
     await recordTopUp(context, { team: id }, writeTopUp(result.topUp));
   return showTeam(team, context);
@@ -126,27 +116,23 @@ async function change(context: RequestContext, one: KeyChange): Promise<Result<G
   if (result.kind === 'error') return result;
   const changed = result.value;
   if (changed.kind === 'revoked') return failure(NO_SUCH_TEAM);
-  return changed.kind === 'invalid' ? invalid(changed.message, changed.param) : ok(changed.key);
+  return changed.kind === 'invalid' ? invalidField(changed.message, changed.param) : ok(changed.key);
 }
 
 async function readTeamFields(
   body: JsonObject,
   context: RequestContext,
 ): Promise<Result<Pick<Team, 'name' | 'models' | 'limits'>, ApiError>> {
-  if ('team' in body) return invalid('A team is in no other team', 'team');
-  const unknown = Object.keys(body).find((field) => !TEAM_FIELDS.includes(field));
-  if (unknown !== undefined) return unknownField(unknown, TEAM_FIELDS, 'A team has');
-  const { name } = body;
-  if (typeof name !== 'string' || name === '' || name.length > MAX_NAME_CHARS)
-    return invalid(`name must be a text of at most ${MAX_NAME_CHARS} characters`, 'name');
-  const models = readModels(body.models);
-  if (models === undefined) return invalid('models must be a list of globs, as ["deepseek/*"]', 'models');
+  if ('team' in body) return invalidField('A team is in no other team', 'team');
+  const own = readFields(body, TEAM_BODY, { unknown: unknownFieldOf('A team has'), others: LIMITS_OF_TEAMS });
+  if (own.kind === 'error') return own;
+  const { name, models } = own.value;
   if ((body.per_user ?? null) !== null && !context.deployment.enforces.users)
-    return invalid(`per_user needs attribution(): ${howToList('attribution')}`, 'per_user');
+    return invalidField(`per_user needs attribution(): ${howToList('attribution')}`, 'per_user');
   const limits = readLimits(body);
-  if (limits.kind === 'invalid') return invalid(limits.message, limits.param);
+  if (limits.kind === 'invalid') return invalidField(limits.message, limits.param);
   const tooLarge = teamSizeProblem({ name, models });
-  if (tooLarge !== null) return invalid(tooLarge, 'models');
+  if (tooLarge !== null) return invalidField(tooLarge, 'models');
   const encoded = encodeLimits(limits.limits);
   const problem = budgetProblem(encoded, await context.prices.load());
   return problem === null ? ok({ name, models, limits: encoded }) : failure(problem);

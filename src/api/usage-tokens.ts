@@ -1,21 +1,21 @@
 /** `POST /admin/keys` with `scope: "usage"`: creates a token that reads usage. */
+import { readFields } from '../auth/body-fields.ts';
 import { createUsageToken, TOKEN_FILTERS, type TokenFilter } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
 import { isoTime } from '../metering/time.ts';
-import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { isObject, type JsonObject } from '../shared/json.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { recordAct } from './audit.ts';
-import { readExpiry } from './expiry.ts';
+import { TOKEN_BODY } from './bodies.ts';
 import { invalid, readFactFilter, readKeyFilter } from './usage.ts';
 
-const FIELDS = ['name', 'scope', 'filter', 'expires_at'];
 const MAX_TEXT_CHARS = 100;
 
 /** Creates a token that reads usage only. The response is the only place that has the token itself. */
 export async function makeUsageToken(body: JsonObject, context: RequestContext): Promise<Answer> {
-  const fields = await readFields(body, context);
+  const fields = await readToken(body, context);
   if (fields.kind === 'error') return fields.error;
   const created_at = isoTime(context.arrivedAt);
   const { usageToken, token } = await createUsageToken(context.ports.store, fields.value, created_at);
@@ -30,21 +30,15 @@ interface Fields {
   readonly expires_at: string | null;
 }
 
-async function readFields(body: JsonObject, context: RequestContext): Promise<Result<Fields, ApiError>> {
-  if (body.scope !== 'usage') return invalid('scope must be "usage", or absent for a key', 'scope');
-  const unknown = Object.keys(body).find((field) => !FIELDS.includes(field));
-  if (unknown !== undefined)
-    return invalid(
-      `A token that reads usage has ${FIELDS.join(', ')}, and nothing else`,
-      unknown.slice(0, MAX_TEXT_CHARS),
-    );
-  const name = readText(body.name);
-  if (name === undefined || name.length > MAX_TEXT_CHARS)
-    return invalid(`name must be a text of at most ${MAX_TEXT_CHARS} characters`, 'name');
-  const expiry = readExpiry(body.expires_at, context.arrivedAt);
-  if (expiry.kind === 'error') return expiry;
-  const filter = await readFilter(body.filter ?? null, context);
-  return filter.kind === 'error' ? filter : ok({ name, filter: filter.value, expires_at: expiry.value });
+async function readToken(body: JsonObject, context: RequestContext): Promise<Result<Fields, ApiError>> {
+  const fields = readFields(body, TOKEN_BODY, {
+    unknown: (_, names) => `A token that reads usage has ${names.join(', ')}, and nothing else`,
+    nowMs: context.arrivedAt,
+  });
+  if (fields.kind === 'error') return fields;
+  const { name, expires_at } = fields.value;
+  const filter = await readFilter(fields.value.filter, context);
+  return filter.kind === 'error' ? filter : ok({ name, filter: filter.value, expires_at });
 }
 
 /** Each field is read as the parameter of that name, so that every request of the token can be answered. */

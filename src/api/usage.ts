@@ -7,7 +7,7 @@ import type { RequestContext } from '../http/context.ts';
 import { unknownParam } from '../http/query.ts';
 import { identifyAdmin, identifyReader } from '../http/request.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
-import { COST_PARTS, MAX_TAGS, STATUSES, TAG_NAME } from '../metering/record.ts';
+import { COST_PARTS, STATUSES } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
 import {
   CACHE_CAUSE,
@@ -26,7 +26,7 @@ import {
   tagOf,
 } from '../metering/report.ts';
 import { DAY_MS, HOUR_MS, isoDay } from '../metering/time.ts';
-import { MAX_REPORT_ROWS } from '../shared/limits.ts';
+import { MAX_REPORT_ROWS, MAX_TAGS, TAG_NAME } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { csvResponse, decimalText } from './csv.ts';
 

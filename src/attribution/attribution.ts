@@ -11,16 +11,10 @@ import {
 import type { Attribute, HashPrompt } from '../completion/admission.ts';
 import type { FactNames } from '../http/users.ts';
 import { encodePrefix, PromptHasher } from '../metering/prompt-hashes.ts';
-import {
-  type Attribution,
-  boundName,
-  MAX_FACT_BYTES,
-  MAX_TAGS,
-  TAG_NAME,
-  type Tags,
-} from '../metering/record.ts';
+import { type Attribution, boundName, MAX_FACT_BYTES, type Tags } from '../metering/record.ts';
 import { OTHER } from '../metering/report.ts';
 import { isObject, type JsonObject, objectOf, parseJson, readText } from '../shared/json.ts';
+import { MAX_TAGS, TAG_NAME } from '../shared/limits.ts';
 import { failure, ok } from '../shared/result.ts';
 import type { AttributionSettings } from './settings.ts';
 

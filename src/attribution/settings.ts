@@ -1,9 +1,9 @@
 /** The settings of the feature `attribution`: users and tags in records, and Cloudflare Access. */
 import type { AuthMode } from '../auth/caller.ts';
 import { isUnreadable, type Secret } from '../canonical/secret.ts';
-import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
 import type { SettingsReader } from '../settings/reader.ts';
 import type { PlainSettings } from '../settings/table.ts';
+import { MAX_TAGS, TAG_NAME } from '../shared/limits.ts';
 import { trimEnd } from '../shared/trim.ts';
 
 export interface AttributionSettings {

@@ -1,6 +1,7 @@
 /** Gateway keys: creates, finds, lists and revokes them in KV, which stores only the SHA-256 of their tokens (K1, K2). */
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { AUDIT_KEPT_DAYS, MAX_BULK_GET } from '../shared/limits.ts';
+import { areFactsReadable, decodeFacts, factsOf, factTexts, type KeyFacts } from './key-facts.ts';
 import { showLimits, teamOf, windowBytes } from './key-limits.ts';
 import {
   decodeState,
@@ -19,7 +20,7 @@ export const KEY_TTL_MS = 30_000;
 /** Gateway keys that an isolate caches. */
 const MAX_KNOWN_KEYS = 1000;
 
-export interface GatewayKey extends KeyState {
+export interface GatewayKey extends KeyState, KeyFacts {
   readonly id: string;
   readonly name: string;
   /** Globs over model addresses; null allows every model. */
@@ -27,11 +28,6 @@ export interface GatewayKey extends KeyState {
   readonly created_at: string;
   /** A copy of the limits in the key's ledger object, for listings. Null: no limits, so requests do not call the object. */
   readonly limits: JsonObject | null;
-  /** What the key fixes about its requests; absent: nothing. */
-  readonly user?: string | undefined;
-  readonly tags?: Readonly<Record<string, string>> | undefined;
-  /** Requests without a user are refused. */
-  readonly require_user?: true | undefined;
 }
 
 export type NewKey = Omit<GatewayKey, 'id' | 'created_at' | 'secrets'>;
@@ -90,10 +86,10 @@ const NO_LIMIT_BYTES = 12;
 const FACT_NAMES_BYTES = 40;
 
 /** A message if the key is too large for KV metadata, or null. */
-export function sizeProblem({ name, models, limits, user, tags, require_user }: NewKey): string | null {
+export function sizeProblem({ name, models, limits, ...key }: NewKey): string | null {
   const maxBytes = maxBytesOf(limits);
-  const hasFacts = user !== undefined || tags !== undefined || require_user !== undefined;
-  const texts = hasFacts ? [name, models, user, tags] : [name, models];
+  const hasFacts = Object.values(factsOf(key)).some((fact) => fact !== undefined);
+  const texts = hasFacts ? [name, models, ...factTexts(key)] : [name, models];
   const bytes = new TextEncoder().encode(JSON.stringify(texts)).length + (hasFacts ? FACT_NAMES_BYTES : 0);
   if (bytes <= maxBytes) return null;
   const kinds = [
@@ -371,9 +367,6 @@ const isText = (value: unknown) => typeof value === 'string';
 const RESTRICTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
   models: (value) => Array.isArray(value) && value.every(isText),
   limits: isObject,
-  user: isText,
-  tags: (value) => isObject(value) && Object.values(value).every(isText),
-  require_user: (value) => typeof value === 'boolean',
 };
 
 /** Reads a stored key; null if the value is no key, or one whose restrictions are not readable. */
@@ -384,7 +377,7 @@ export function decodeKey(stored: unknown): GatewayKey | null {
     ([field, isReadable]) => (stored[field] ?? null) === null || isReadable(stored[field]),
   );
   const state = decodeState(stored);
-  if (id === undefined || !areReadable || state === undefined) return null;
+  if (id === undefined || !areReadable || !areFactsReadable(stored) || state === undefined) return null;
   return {
     id,
     name: readText(stored.name) ?? '',
@@ -393,21 +386,6 @@ export function decodeKey(stored: unknown): GatewayKey | null {
     created_at: readText(stored.created_at) ?? '',
     limits: isObject(stored.limits) ? stored.limits : null,
     ...decodeFacts(stored),
-  };
-}
-
-function decodeFacts({
-  user,
-  tags,
-  require_user,
-}: JsonObject): Pick<NewKey, 'user' | 'tags' | 'require_user'> {
-  const entries = Object.entries(objectOf(tags)).flatMap(([name, value]) =>
-    typeof value === 'string' ? [[name, value] as const] : [],
-  );
-  return {
-    ...(typeof user === 'string' && { user }),
-    ...(entries.length > 0 && { tags: Object.fromEntries(entries) }),
-    ...(require_user === true && { require_user }),
   };
 }
 

@@ -50,12 +50,6 @@ export interface Attribution {
 
 export type Tags = Readonly<Record<string, string>>;
 
-/** A tag's name, in `TAGS`, in a key's `tags` and in `x-weir-tags`. */
-export const TAG_NAME = /^[a-z0-9_.-]{1,32}$/;
-
-/** Tags of one request. */
-export const MAX_TAGS = 8;
-
 export const NO_ATTRIBUTION: Attribution = { user: null, session: null, app: null, tags: {} };
 
 /** The part of a record that fits into KV metadata. Reports need only this part. */

@@ -47,3 +47,9 @@ export const MAX_BULK_GET = 100;
 
 /** Stands for the name of an erased user where an entry stays. */
 export const ERASED = '(erased)';
+
+/** A tag's name, in `TAGS`, in a key's `tags` and in `x-weir-tags`. */
+export const TAG_NAME = /^[a-z0-9_.-]{1,32}$/;
+
+/** Tags of one request. */
+export const MAX_TAGS = 8;

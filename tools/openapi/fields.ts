@@ -2,8 +2,11 @@
  * What each field of Weir's own API means: the descriptions of `docs/openapi.json`, and the tables of `docs/api.md`. A field without a text does
  * not compile. `docs/<page>.md#<anchor>` becomes a link. After a change: npm run openapi.
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { RecordView } from '../../src/api/record-view.ts';
 import type { Sums } from '../../src/metering/report.ts';
+import { between, commentedRows } from '../tables/commented.ts';
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>;
 
@@ -91,23 +94,27 @@ export const SUMS_TEXTS: Texts<Extract<keyof Sums, string>> = {
 
 const LIMIT = 'a limit: docs/budgets.md#set-a-budget-and-other-limits';
 
-export const KEY_TEXTS = {
-  name: 'at most 100 characters',
-  models:
-    'globs over addresses (<provider>/<model>), for aliases those of their targets; absent or null: all models',
-  expires_at: 'a future time, ISO 8601 or seconds since 1970; absent or null: never',
+/** The comments of the fields of a table. */
+function commentsIn(path: string, table: string): Readonly<Record<string, string>> {
+  const source = readFileSync(join(import.meta.dirname, '../../src', path), 'utf8');
+  const rows = commentedRows(between(source, `export const ${table} = {`, '\n};'), /^ {2}(\w+): /gm);
+  return Object.fromEntries(rows.flatMap(({ names, text }) => names.map((name) => [name, text])));
+}
+
+const { disabled = '', ...ownTexts } = commentsIn('api/bodies.ts', 'KEY_BODY');
+
+export const KEY_TEXTS: Readonly<Record<string, string>> = {
+  ...ownTexts,
   team: 'the id of its team: docs/budgets.md#teams',
-  user: 'who uses the key: docs/attribution.md#what-a-key-fixes',
-  tags: 'for what it is used',
-  require_user: 'true: a request without a user is refused',
-  disabled: 'true: its requests are refused (docs/keys.md#disable)',
+  ...commentsIn('auth/key-facts.ts', 'KEY_FACTS'),
+  disabled,
   budget: 'an amount in one unit for a period, or up to four: docs/budgets.md#set-a-budget-and-other-limits',
   rpm: LIMIT,
   tpm: LIMIT,
   max_concurrent: LIMIT,
   max_output_tokens: LIMIT,
   per_user: 'limits of each user: docs/budgets.md#limits-for-each-user',
-} as const;
+};
 
 export const BUDGET_TEXTS = {
   unit: 'a currency, or tokens',

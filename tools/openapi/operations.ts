@@ -2,6 +2,7 @@
  * What `docs/openapi.json` says of each route. A method of a route in `src/routes.ts`, or of a feature, without an operation here fails
  * `test/docs/openapi.test.ts`. After a change: npm run openapi.
  */
+import { ROTATION_BODY, TOP_UP_BODY } from '../../src/api/bodies.ts';
 import { type ErasurePhase, NOTHING_ERASED } from '../../src/http/erasure.ts';
 import { STATUS_TEXTS } from './fields.ts';
 import {
@@ -14,6 +15,7 @@ import {
 } from './parameters.ts';
 import {
   anyObject,
+  bodySchema,
   count,
   described,
   either,
@@ -80,12 +82,7 @@ export const OTHER_SPELLINGS: readonly string[] = [
   '/',
 ];
 
-const TOP_UP = object({
-  add: anyObject,
-  per: optional(oneOf(['day', 'week', 'month', 'total'])),
-  id: optional(text),
-  note: optional(text),
-});
+const TOP_UP = bodySchema(TOP_UP_BODY, { add: anyObject });
 
 const ERASURE = object({
   ...{ object: { const: 'erasure' }, id: text, started_at: time, erased_at: orNull(time), next_at: time },
@@ -397,13 +394,14 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'POST', path: '/v1/admin/keys/{id}/rotate', tag: 'Keys', auth: 'admin' },
     summary: 'Gives a key a new secret; the old one stays valid for an overlap',
-    body: object({ overlap_hours: optional({ type: 'number', minimum: 0, maximum: 720 }) }),
+    body: bodySchema(ROTATION_BODY),
     returns: ref('CreatedKey'),
   },
   {
     ...{ method: 'POST', path: '/v1/admin/keys/{id}/budget', tag: 'Keys', auth: 'admin' },
     summary: 'Raises one budget of a key for its current period',
-    ...{ body: TOP_UP, returns: ref('KeyStatus') },
+    body: TOP_UP,
+    returns: ref('KeyStatus'),
   },
   {
     ...{ method: 'GET', path: '/admin/keys/{id}/limits', tag: 'Keys', auth: 'admin' },

@@ -1,5 +1,8 @@
 /** The schemas of `docs/openapi.json`. Those of Weir's own types fail to compile if a field of the type is missing. */
+import { KEY_BODY, TEAM_BODY, TOKEN_BODY } from '../../src/api/bodies.ts';
 import type { RecordView } from '../../src/api/record-view.ts';
+import type { BodyField } from '../../src/auth/body-fields.ts';
+import { KEY_FACTS, type KeyFacts } from '../../src/auth/key-facts.ts';
 import type { GatewayKey } from '../../src/auth/keys.ts';
 import { TOKEN_FILTERS, type UsageToken } from '../../src/auth/usage-tokens.ts';
 import { ERRORS } from '../../src/canonical/error.ts';
@@ -228,15 +231,52 @@ const ofTeam = {
   ),
   per_user: optional(orNull(described(anyObject, 'limits of each user of a key of the team that has none'))),
 };
-const teamFields = { models: optional(orNull(listOf(text))), ...ofTeam };
 const team = object({ id: text, name: text, models: orNull(listOf(text)), created_at: time, ...ofTeam });
-const facts = {
+/** The field of a body by its declaration. */
+function bodyField({ kind, range, words }: BodyField<unknown>): Schema | Optional {
+  switch (kind) {
+    case 'name':
+      return text;
+    case 'text':
+      return optional(orNull(text));
+    case 'note':
+    case 'own':
+      return optional(text);
+    case 'globs':
+      return optional(orNull(listOf(text)));
+    case 'time':
+      return optional(orNull({ type: ['string', 'number'] }));
+    case 'tags':
+      return optional(orNull(mapOf(text)));
+    case 'flag':
+      return optional(orNull(flag));
+    case 'number':
+      return optional({ type: 'number', minimum: range?.[0], maximum: range?.[1] });
+    case 'word':
+      return optional(oneOf(words ?? []));
+  }
+}
+
+/** A body. @param own the schemas of fields with a form of their own */
+export function bodySchema(
+  fields: Readonly<Record<string, BodyField<unknown>>>,
+  own: Readonly<Record<string, Schema | Optional>> = {},
+): Schema {
+  return object({ ...mapFields(fields), ...own });
+}
+
+function mapFields(fields: Readonly<Record<string, BodyField<unknown>>>) {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, bodyField(field)]));
+}
+
+const { name, models, expires_at, disabled, ...otherFields } = KEY_BODY;
+const keyBody = {
+  ...mapFields({ name, models, expires_at }),
   team: optional(orNull(described(text, 'the id of a team'))),
-  user: optional(orNull(text)),
-  tags: optional(orNull(mapOf(text))),
-  require_user: optional(flag),
-  disabled: optional(orNull(flag)),
+  ...mapFields({ ...otherFields, disabled }),
+  ...limits,
 };
+const teamBody = { ...mapFields(TEAM_BODY), ...ofTeam };
 
 /** Whether the key may be used, and by which secrets. */
 const state = {
@@ -245,18 +285,25 @@ const state = {
   old_key_expires_at: optional(orNull(time)),
 };
 
-const key = typed<Omit<GatewayKey, 'limits' | 'disabled' | 'secrets'>>(
+/** What a key fixes; absent where it fixes nothing. */
+const SHOWN: Readonly<Partial<Record<BodyField<unknown>['kind'], Schema>>> = {
+  text,
+  tags: mapOf(text),
+  flag,
+};
+const factFields = Object.fromEntries(
+  Object.entries(KEY_FACTS).map(([name, { kind }]) => [name, optional(SHOWN[kind] ?? {})]),
+);
+
+const key = typed<Omit<GatewayKey, keyof KeyFacts | 'limits' | 'disabled' | 'secrets'>>(
   {
     id: text,
     name: text,
     models: orNull(listOf(described(text, 'a glob over addresses'))),
     expires_at: orNull(time),
     created_at: time,
-    user: optional(text),
-    tags: optional(mapOf(text)),
-    require_user: optional(flag),
   },
-  { team: optional(text), ...state, ...limits },
+  { ...factFields, team: optional(text), ...state, ...limits },
 );
 const tokenFilter = object(Object.fromEntries(TOKEN_FILTERS.map((name) => [name, optional(text)])));
 const usageToken = typed<UsageToken>({
@@ -315,43 +362,22 @@ export const COMPONENTS = {
     ...explained(object(sums as Readonly<Record<string, Schema | Optional>>), SUMS_TEXTS),
     additionalProperties: { type: 'string', description: 'the values of group_by' },
   },
-  NewKey: explained(
-    object({
-      name: text,
-      models: optional(orNull(listOf(text))),
-      expires_at: optional(orNull({ type: ['string', 'number'] })),
-      ...facts,
-      ...limits,
-    }),
-    KEY_TEXTS,
-  ),
-  KeyChange: explained(
-    object({
-      name: optional(text),
-      models: optional(orNull(listOf(text))),
-      expires_at: optional(orNull({ type: ['string', 'number'] })),
-      ...facts,
-      ...limits,
-    }),
-    KEY_TEXTS,
-  ),
+  NewKey: explained(object(keyBody), KEY_TEXTS),
+  KeyChange: explained(object({ ...keyBody, name: optional(text) }), KEY_TEXTS),
   Limits: explained(object(limits), KEY_TEXTS),
   Key: key,
   ChangedKey: withFields(key, { warnings }),
   CreatedKey: withFields(key, { key: described(text, 'the key itself, which is not shown again'), warnings }),
   UsageToken: usageToken,
-  NewUsageToken: object({
-    ...{ name: text, scope: { const: 'usage' } },
-    ...{
-      filter: optional(orNull(tokenFilter)),
-      expires_at: optional(orNull({ type: ['string', 'number'] })),
-    },
+  NewUsageToken: bodySchema(TOKEN_BODY, {
+    scope: { const: 'usage' },
+    filter: optional(orNull(tokenFilter)),
   }),
   CreatedUsageToken: withFields(usageToken, {
     key: described(text, 'the token itself, which is not shown again'),
   }),
-  NewTeam: object({ name: text, ...teamFields }),
-  TeamChange: object({ name: optional(text), ...teamFields }),
+  NewTeam: object(teamBody),
+  TeamChange: object({ ...teamBody, name: optional(text) }),
   Team: team,
   ChangedTeam: withFields(team, { warnings }),
   TeamStatus: object({

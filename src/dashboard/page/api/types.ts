@@ -1,5 +1,6 @@
 /** The API's responses as the page reads them. `docs/` documents each field. */
 import type { RecordView } from '../../../api/record-view.ts';
+import type { KeyFacts } from '../../../auth/key-facts.ts';
 import type { Row, Sums, TagGroup } from '../../../metering/report.ts';
 
 export type { Row, Sums };
@@ -62,7 +63,7 @@ export interface Limits {
   readonly per_user?: Limits & { readonly max_users?: number };
 }
 
-export interface Key extends Limits {
+export interface Key extends Limits, KeyFacts {
   readonly id: string;
   readonly name: string;
   readonly models: readonly string[] | null;
@@ -72,10 +73,6 @@ export interface Key extends Limits {
   readonly disabled?: boolean;
   /** Until when the secret before the last rotation is valid; null: it has ended. Absent: the key was never rotated. */
   readonly old_key_expires_at?: string | null;
-  /** What the key fixes for all of its requests. */
-  readonly user?: string;
-  readonly tags?: Readonly<Record<string, string>>;
-  readonly require_user?: boolean;
 }
 
 /** The response to a created or changed key. */

@@ -6,7 +6,7 @@ import type { RequestContext } from '../http/context.ts';
 import { jsonResponse } from '../http/respond.ts';
 import type { ListedRecord } from '../metering/ledger.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
-import type { PriceTable } from '../metering/pricing/price.ts';
+import type { Price, PriceTable } from '../metering/pricing/price.ts';
 import { callsOf, faultOfProviderCall, type ProviderCall } from '../metering/provider-calls.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, isoTime } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
@@ -15,6 +15,15 @@ import { type ConfiguredProvider, missingSecret } from '../settings/configured-p
 import { withoutCredentials } from '../settings/reader.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { RunningVersion } from '../settings/version.ts';
+import type {
+  AliasPrice,
+  AliasStatus,
+  DeploymentView,
+  IsolateView,
+  LastHour,
+  ProviderFailure,
+  ProviderStatus,
+} from './status-view.ts';
 
 /** The newest records of the last hour from which rates and times are computed. */
 const MAX_SAMPLED = 1000;
@@ -46,7 +55,7 @@ export const handleStatus = forAdmin(async (request, context) => {
 }, STATUS_PARAMS);
 
 /** What each isolate has of its own. The next request may reach another isolate. */
-function isolateView({ upstreams: { circuits }, inFlight, ports }: RequestContext) {
+function isolateView({ upstreams: { circuits }, inFlight, ports }: RequestContext): IsolateView {
   const scope = 'isolate';
   const open = circuits.openCircuits(ports.clock.now()).map(({ target, caller, failures, openUntil }) => {
     const [route = '', ...model] = target.split(' ');
@@ -55,7 +64,7 @@ function isolateView({ upstreams: { circuits }, inFlight, ports }: RequestContex
   return { in_flight: { scope, requests: inFlight.requests }, circuits: { scope, open } };
 }
 
-async function deploymentView(context: RequestContext) {
+async function deploymentView(context: RequestContext): Promise<DeploymentView> {
   const { settings, arrivedAt, prices } = context;
   const {
     version,
@@ -138,7 +147,7 @@ function lagOf({ delivery, arrivedAt }: RequestContext, records: readonly Listed
   };
 }
 
-function lastHour(id: string, calls: readonly ProviderCall[], records: readonly ListedRecord[]) {
+function lastHour(id: string, calls: readonly ProviderCall[], records: readonly ListedRecord[]): LastHour {
   const providerCalls = calls.filter(({ attempt }) => attempt.provider === id);
   const failed = providerCalls.filter(
     ({ attempt: { error_code, status } }) => error_code !== null && !REQUEST_FAULTS.includes(status),
@@ -170,7 +179,7 @@ function percentile(sorted: readonly number[], share: number): number | null {
 }
 
 /** The last error of each provider and fault, the latest first, with what the provider or Weir said; where nothing, with the cause. */
-function lastErrors(calls: readonly ProviderCall[]) {
+function lastErrors(calls: readonly ProviderCall[]): readonly ProviderFailure[] {
   const failed = calls.filter(({ attempt }) => attempt.error_code !== null);
   failed.sort((a, b) => (a.record.request_id > b.record.request_id ? -1 : 1));
   const byFault = Map.groupBy(failed, (call) => `${call.attempt.provider} ${faultOfProviderCall(call)}`);
@@ -184,7 +193,7 @@ function lastErrors(calls: readonly ProviderCall[]) {
 }
 
 /** The providers that are set up, and the built-in ones that are not. */
-function providersOf({ providers, auth }: Settings) {
+function providersOf({ providers, auth }: Settings): readonly Omit<ProviderStatus, 'last_hour'>[] {
   const configuredProviders = [...providers.values()].map((configured) => {
     const { provider, baseUrl, keySetting } = configured;
     const shown = { id: provider.id, is_set_up: true, credential: credentialOf(configured, auth) };
@@ -205,20 +214,28 @@ function credentialOf(configured: ConfiguredProvider, auth: Settings['auth']) {
 }
 
 /** The targets of each alias with their current prices; null where no price is known, as for a target with `*`. */
-function aliasesOf({ aliases, providers }: Settings, table: PriceTable, nowMs: number) {
+function aliasesOf(
+  { aliases, providers }: Settings,
+  table: PriceTable,
+  nowMs: number,
+): readonly AliasStatus[] {
   return aliases.map(({ name, steps }) => ({
     name,
     targets: steps.map(({ address, weight, timeoutMs }) => {
       const id = providerOf(address);
       const model = address.slice(id.length + 1);
       const found = findPrice(table, providers.get(id)?.priceIds ?? [], model, nowMs);
-      const { provider: _, models: __, ...price } = found ?? {};
       return {
         model: address,
         weight,
         timeout_seconds: timeoutMs === null ? null : timeoutMs / 1000,
-        price: found && price,
+        price: found && ratesOf(found),
       };
     }),
   }));
+}
+
+/** A price without what it is for. */
+function ratesOf({ provider: _, models: __, ...rates }: Price): AliasPrice {
+  return rates;
 }

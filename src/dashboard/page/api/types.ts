@@ -1,6 +1,16 @@
 /** The API's responses as the page reads them. `docs/` documents each field. */
 import type { RecordView } from '../../../api/record-view.ts';
+import type {
+  AliasStatus,
+  CircuitView,
+  DeploymentView,
+  IsolateView,
+  ProviderFailure,
+  ProviderStatus,
+  SettingView,
+} from '../../../api/status-view.ts';
 import type { KeyFacts } from '../../../auth/key-facts.ts';
+import type { FullKey } from '../../../metering/ledger.ts';
 import type { Row, Sums, TagGroup } from '../../../metering/report.ts';
 
 export type { Row, Sums };
@@ -184,95 +194,12 @@ export interface AuditPage extends List<AuditEntry> {
   readonly has_more: boolean;
 }
 
-export interface Deployment {
-  readonly version: string;
-  readonly commit: string | null;
-  readonly version_id: string | null;
-  readonly uploaded_at: string | null;
-  readonly features: readonly string[];
-  readonly settings: readonly Setting[];
-  readonly providers: readonly ProviderStatus[];
-  readonly aliases: readonly AliasStatus[];
-  readonly errors: readonly ProviderError[];
-  readonly in_flight: { readonly requests: number };
-  readonly circuits: { readonly open: readonly OpenCircuit[] };
-  readonly ledger: LedgerState;
-}
-
-export interface Setting {
-  readonly setting: string;
-  readonly value: string | null;
-  readonly source: string;
-}
-
-export interface ProviderStatus {
-  readonly id: string;
-  readonly is_set_up: boolean;
-  readonly credential: string;
-  /** The setting of its key. */
-  readonly setting: string;
-  readonly base_url: string | null;
-  readonly last_hour: {
-    readonly calls: number;
-    readonly failed_calls: number;
-    readonly error_rate: number | null;
-    readonly retry_rate: number | null;
-    readonly median_first_token_ms: number | null;
-    readonly p95_first_token_ms: number | null;
-    readonly models: readonly string[];
-  };
-}
-
-export interface AliasStatus {
-  readonly name: string;
-  readonly targets: readonly {
-    readonly model: string;
-    readonly weight: number;
-    readonly price: { readonly currency: string; readonly input: number; readonly output: number } | null;
-  }[];
-}
-
-export interface ProviderError {
-  readonly provider: string;
-  readonly model: string;
-  readonly fault: string;
-  readonly time: string;
-  readonly status: number | null;
-  readonly code: string;
-  readonly message: string | null;
-  readonly request_id: string;
-}
-
-export interface OpenCircuit {
-  readonly route: string;
-  readonly model: string;
-  /** Null: it is open for every key. */
-  readonly key_id: string | null;
-  readonly failures: number;
-  readonly open_until: string;
-}
-
-/** A key whose ledger object was full. */
-export interface FullKey {
-  readonly key_id: string;
-  readonly deleted_records: number;
-  readonly deleted_before: string | null;
-  readonly archive_failing_since: string | null;
-  readonly reason: string | null;
-}
-
-interface LedgerState {
-  readonly store: string | null;
-  readonly has_queue: boolean | null;
-  readonly waiting_records: number | null;
-  readonly has_archive: boolean | null;
-  readonly full_keys: readonly FullKey[];
-  readonly newest_record: string | null;
-  readonly lag_ms: number | null;
-  readonly lost_by_this_isolate: number;
-  readonly sampled_records: number;
-  readonly problem: string | null;
-}
+/** The response of the status. */
+export type Deployment = IsolateView & DeploymentView;
+export type Setting = SettingView;
+export type ProviderError = ProviderFailure;
+export type OpenCircuit = CircuitView;
+export type { AliasStatus, FullKey, ProviderStatus };
 
 export interface Model {
   readonly id: string;

@@ -73,6 +73,23 @@ export function money(amount: number, currency: string): string {
   return amount > 0 && amount < LEAST_AMOUNT ? `< ${format(LEAST_AMOUNT)}` : format(amount);
 }
 
+/** The rates of a price for a million tokens; a price may lack one, which is not known then. */
+export function rates({
+  input,
+  output,
+  currency,
+}: {
+  input?: number;
+  output?: number;
+  currency: string;
+}): string {
+  const known = [
+    ...(input === undefined ? [] : [`${money(input, currency)} in`]),
+    ...(output === undefined ? [] : [`${money(output, currency)} out`]),
+  ];
+  return known.join(', ') || 'no price is known';
+}
+
 const formats = new Map<string, (amount: number) => string>();
 /** Providers report a few currencies, with up to eight decimals. */
 const MAX_FORMATS = 200;

@@ -8,7 +8,7 @@ import type {
   ProviderStatus,
   Setting,
 } from '../../api/types.ts';
-import { count, milliseconds, money, NONE, share } from '../../format/numbers.ts';
+import { count, milliseconds, NONE, rates, share } from '../../format/numbers.ts';
 import { exactTime, moment, timeOfDay } from '../../format/times.ts';
 import { Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
@@ -239,11 +239,7 @@ const ALIASES: readonly Column<AliasStatus>[] = [
           <li key={model}>
             <bdi>{model}</bdi>
             {weight > 0 && ` (weight ${weight})`}{' '}
-            <span class="hint">
-              {price === null
-                ? 'no price is known'
-                : `${money(price.input, price.currency)} in, ${money(price.output, price.currency)} out`}
-            </span>
+            <span class="hint">{price === null ? 'no price is known' : rates(price)}</span>
           </li>
         ))}
       </ul>

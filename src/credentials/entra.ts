@@ -61,12 +61,13 @@ export function entraTokens(client: EntraClient): TokenSource {
     },
     // The codes: https://learn.microsoft.com/entra/identity-platform/reference-error-codes (from memory, 2026-11-28).
     hint: (code, description) => {
-      if (/\bAADSTS(?:90002|900023|90013)\b/.test(description)) return `check ${settings.tenantId}`;
+      if (/\bAADSTS(?:90002|900021|900023|900382|90013|50059)\b/.test(description))
+        return `check ${settings.tenantId}`;
       if (/\bAADSTS(?:700016|90009)\b/.test(description) || code === 'unauthorized_client')
         return `check ${settings.clientId}`;
       if (/\bAADSTS7000222\b/.test(description)) return `${settings.credential} has expired`;
       if (/\bAADSTS(?:500011|1002012|70011)\b/.test(description) || code === 'invalid_scope')
-        return `its scope ${scope} was refused`;
+        return `its scope ${scope} was refused to ${settings.clientId}`;
       if (/\bAADSTS7000112\b|\bdisabled\b/i.test(description))
         return `the application of ${settings.clientId} is disabled`;
       return `check ${settings.credential}`;

@@ -29,7 +29,11 @@ const LIFE_SECONDS = 3600;
 
 /** The account in the JSON of a key; null: it is none. */
 export function readServiceAccount(json: string, setting: string): ServiceAccount | null {
-  const key = parseJson(json) ?? parseJson(withEscapedLineEnds(json));
+  const key =
+    parseJson(json) ??
+    parseJson(withEscapedLineEnds(json)) ??
+    // In double quotes a file of variables keeps the backslashes before quotation marks and line ends.
+    parseJson(withEscapedLineEnds(json.replace(/\\(["\n])/g, '$1')));
   if (!isObject(key)) return null;
   const email = readText(key.client_email);
   const privateKey = readText(key.private_key);

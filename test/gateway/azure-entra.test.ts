@@ -34,6 +34,9 @@ class FakeEntra {
   readonly urls: string[] = [];
   readonly headers: Headers[] = [];
   secret = ENV.AZURE_CLIENT_SECRET;
+  /** The next answers of the token service. */
+  readonly tokenAnswers: (() => Response)[] = [];
+  readonly tokenUrls: string[] = [];
   readonly #tokens = new Map<string, string>();
 
   revoke(): void {
@@ -60,6 +63,11 @@ class FakeEntra {
         },
         { status: 401 },
       );
+    if (url.endsWith('/anthropic/v1/messages')) {
+      const content = [{ type: 'text', text: 'Here.' }];
+      const shared = { id: 'm', type: 'message', role: 'assistant', model: 'c', stop_reason: 'end_turn' };
+      return Response.json({ ...shared, content, usage: { input_tokens: 5, output_tokens: 3 } });
+    }
     const message = { role: 'assistant', content: 'Here.' };
     const usage = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
     return Response.json({ id: 'c', choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
@@ -67,6 +75,9 @@ class FakeEntra {
 
   #token(url: string, form: URLSearchParams): Response {
     this.exchanges++;
+    this.tokenUrls.push(url);
+    const own = this.tokenAnswers.shift();
+    if (own !== undefined) return own();
     const denied = (error: string, error_description: string) =>
       Response.json({ error, error_description }, { status: 400 });
     if (!url.endsWith(`/${TENANT}/oauth2/v2.0/token`))
@@ -102,10 +113,10 @@ class FakeEntra {
   }
 }
 
-function gatewayOf(env: JsonObject = {}) {
+function gatewayOf(env: JsonObject = {}, fetch?: FakeEntra['fetch']) {
   const clock = new FakeClock();
   const entra = new FakeEntra();
-  const gateway = new LimitedGateway({ ...ENV, ...env }, { fetch: entra.fetch, clock });
+  const gateway = new LimitedGateway({ ...ENV, ...env }, { fetch: fetch ?? entra.fetch, clock });
   const ask = async (model = 'gpt-4o-mini', provider = 'azure') => {
     const messages = [{ role: 'user', content: 'Hello' }];
     const response = await gateway.post('/v1/chat/completions', 'x', {
@@ -141,6 +152,69 @@ describe('W11 tokens of Entra ID', () => {
     }
   });
 
+  test.each([
+    [
+      'as openssl writes it from a PKCS #12 file',
+      (pem: string) => `Bag Attributes\r\n    localKeyID: 01\r\n${pem.replaceAll('\n', '\r\n')}`,
+    ],
+    [
+      'the certificate first, and that of its issuer last',
+      (pem: string) => {
+        const [key = '', certificate = ''] = pem.split(/(?=-----BEGIN CERTIFICATE)/);
+        return `${certificate}${key}-----BEGIN CERTIFICATE-----\n${btoa('the issuer')}\n-----END CERTIFICATE-----\n`;
+      },
+    ],
+  ])('a certificate %s', async (_, written) => {
+    const { ask } = gatewayOf({
+      AZURE_CLIENT_SECRET: undefined,
+      AZURE_CLIENT_CERTIFICATE: written(CERTIFICATE),
+    });
+    expect(await ask()).toMatchObject({ status: 200 });
+  });
+
+  test('a certificate is in no error and no log', async () => {
+    const { entra, ask, gateway } = gatewayOf({
+      AZURE_CLIENT_SECRET: undefined,
+      AZURE_CLIENT_CERTIFICATE: CERTIFICATE,
+    });
+    expect(await ask()).toMatchObject({ status: 200 });
+    const [, line = ''] = CERTIFICATE.split('\n');
+    entra.revoke();
+    entra.tokenAnswers.push(() =>
+      Response.json(
+        { error: 'invalid_client', error_description: `AADSTS700027: ${CERTIFICATE}` },
+        { status: 401 },
+      ),
+    );
+    const { message } = await ask();
+    expect(message).toContain('check AZURE_CLIENT_CERTIFICATE');
+    expect(message + JSON.stringify(gateway.logged)).not.toContain(line);
+  });
+
+  test('Claude on Foundry gets the token as bearer, and no key', async () => {
+    const { entra, ask } = gatewayOf();
+    expect(await ask('claude-haiku-4-5')).toMatchObject({ status: 200 });
+    expect(entra.urls).toEqual(['https://acme.services.ai.azure.com/anthropic/v1/messages']);
+    expect(entra.headers[0]?.get('authorization')).toMatch(/^Bearer eyJ0/);
+    expect(entra.headers[0]?.get('x-api-key')).toBeNull();
+    expect(entra.scopes).toEqual([V1]);
+  });
+
+  test('AZURE_AUTHORITY: the tokens of a sovereign cloud', async () => {
+    const { entra, ask } = gatewayOf({ AZURE_AUTHORITY: 'https://login.microsoftonline.us/' });
+    expect(await ask()).toMatchObject({ status: 200 });
+    expect(entra.tokenUrls).toEqual([`https://login.microsoftonline.us/${TENANT}/oauth2/v2.0/token`]);
+  });
+
+  test('an entry with a certificate', async () => {
+    const entra_ = { tenant_id: TENANT, client_id: CLIENT, client_certificate: 'PROD_CERTIFICATE' };
+    const PROVIDERS = {
+      prod: { base_url: 'https://acme.openai.azure.com/openai/v1', auth: { entra: entra_ } },
+    };
+    const { ask } = gatewayOf({ PROD_CERTIFICATE: CERTIFICATE, PROVIDERS });
+    expect(await ask('gpt', 'prod')).toMatchObject({ status: 200 });
+  });
+
   test('an entry at the path of a deployment: the scope of Cognitive Services', async () => {
     const entry = {
       base_url: 'https://acme.openai.azure.com/openai/deployments/prod',
@@ -172,6 +246,71 @@ describe('W11 tokens of Entra ID', () => {
     expect(await ask()).toMatchObject({ status: 502, code: 'upstream_credential', message: refused(hint) });
     expect(record()).toMatchObject({ fault: 'deployment' });
     expect(JSON.stringify(gateway.logged)).not.toMatch(/s3cret|wrong-secret|eyJ0/);
+  });
+
+  test.each([
+    [
+      'AADSTS7000222: The provided client secret keys for app are expired.',
+      'AZURE_CLIENT_SECRET has expired',
+    ],
+    [
+      'AADSTS500011: The resource principal named https://ai.azure.com was not found in the tenant.',
+      `its scope ${V1} was refused to AZURE_CLIENT_ID`,
+    ],
+    [
+      'AADSTS1002012: The provided value for scope is not valid.',
+      `its scope ${V1} was refused to AZURE_CLIENT_ID`,
+    ],
+    ['AADSTS7000112: Application is disabled.', 'the application of AZURE_CLIENT_ID is disabled'],
+    [
+      'AADSTS700027: The certificate with identifier used to sign the client assertion is not registered.',
+      'check AZURE_CLIENT_SECRET',
+    ],
+    [
+      'AADSTS900023: Specified tenant identifier is neither a valid DNS name, nor a valid external domain.',
+      'check AZURE_TENANT_ID',
+    ],
+    ['AADSTS500113: Something new.', 'check AZURE_CLIENT_SECRET'],
+  ])('%s', async (error_description, hint) => {
+    const { entra, ask } = gatewayOf();
+    entra.tokenAnswers.push(() =>
+      Response.json({ error: 'invalid_client', error_description }, { status: 400 }),
+    );
+    expect(await ask()).toMatchObject({ status: 502, code: 'upstream_credential', message: refused(hint) });
+  });
+
+  test('an expired assertion: the clock is corrected once, else the error says how far it is off', async () => {
+    const { entra, ask } = gatewayOf({
+      AZURE_CLIENT_SECRET: undefined,
+      AZURE_CLIENT_CERTIFICATE: CERTIFICATE,
+    });
+    const error_description = 'AADSTS700024: Client assertion is not within its valid time range.';
+    const date = new Date(1_800_000_000_000 + 45 * 60_000).toUTCString();
+    const expired = () =>
+      Response.json({ error: 'invalid_client', error_description }, { status: 401, headers: { date } });
+    entra.tokenAnswers.push(expired);
+    expect(await ask()).toMatchObject({ status: 200 });
+    const other = gatewayOf();
+    other.entra.tokenAnswers.push(expired, expired);
+    expect((await other.ask()).message).toContain('the clock of this Worker is 45 minutes behind its');
+  });
+
+  test('an application without a role at the resource: the refusal names the setting', async () => {
+    const { entra, ask } = gatewayOf();
+    const { fetch } = entra;
+    const refusal = {
+      error: {
+        code: 'PermissionDenied',
+        message: 'The principal lacks the required data action to perform this operation.',
+      },
+    };
+    const { ask: askRefused } = gatewayOf({}, (url, init) =>
+      String(url).includes('/openai/')
+        ? Promise.resolve(Response.json(refusal, { status: 401 }))
+        : fetch(url, init),
+    );
+    expect(await ask()).toMatchObject({ status: 200 });
+    expect((await askRefused()).message).toMatch(/AZURE_CLIENT_SECRET/);
   });
 
   test.each([

@@ -3,6 +3,7 @@ import { GoogleGenAI } from '@google/genai';
 import { describe, expect, test } from 'vitest';
 import { encodeStateBytes } from '../../src/protocols/shared/reasoning-state.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
+import { gatewayFetch, UPSTREAMS } from './sdk-clients.ts';
 import {
   answerWith,
   type Behavior,
@@ -378,5 +379,52 @@ describe('I7 calls of other models that Gemini 3 gets', () => {
     ]);
     const contents = (signed: object) => [user({ text: 'Go' }), model(call(signed)), user(result)];
     expect(await sent(contents({ thoughtSignature: other }))).toEqual(contents(placeholder));
+  });
+});
+
+describe('contents without a role', () => {
+  const answers: Readonly<Record<string, Behavior>> = {
+    chat: sse(ROLE, event({ content: 'Hi' }), event({}, 'stop'), DONE),
+    messages: json({
+      ...{ id: 'm', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn' },
+      ...{ content: [{ type: 'text', text: 'Hi' }], usage: { input_tokens: 5, output_tokens: 3 } },
+    }),
+    gemini: json({
+      candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }],
+    }),
+    responses: json({
+      ...{ id: 'r', object: 'response', status: 'completed', model: 'm' },
+      output: [
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'output_text', text: 'Hi', annotations: [] }],
+        },
+      ],
+    }),
+  };
+
+  test.each(Object.entries(UPSTREAMS))('are the user’s at a provider of %s', async (name, model) => {
+    const sent: JsonObject[] = [];
+    const fetch = gatewayFetch((answers as Record<string, Behavior>)[name] ?? refuse(404), {
+      onSent: (body) => sent.push(body),
+    });
+    for (const contents of [
+      [{ parts: [{ text: 'Hello there' }] }],
+      [{ role: '', parts: [{ text: 'Hello there' }] }],
+      { parts: [{ text: 'Hello there' }] },
+      [{ parts: [{ text: 'Hello' }] }, { parts: [{ text: 'there' }] }],
+    ]) {
+      const response = await fetch(`https://weir.example/v1beta/models/${model}:generateContent`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ contents }),
+      });
+      const text = await response.text();
+      expect(response.status, text).toBe(200);
+      expect(text).toContain('Hi');
+      expect(JSON.stringify(sent.at(-1))).toContain('there');
+      if (name !== 'gemini') expect(JSON.stringify(sent.at(-1))).toContain('"role":"user"');
+    }
   });
 });

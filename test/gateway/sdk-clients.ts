@@ -171,10 +171,14 @@ export const CLIENTS: Readonly<Record<string, Read>> = {
  * @param behavior what the upstream answers, streamed or not as it likes
  * @param own settings, and the upstream's name of the model
  */
-export function gatewayFetch(behavior: Behavior, own: { env?: JsonObject; model?: string } = {}): Fetch {
-  const { env = ENV, model = 'm' } = own;
+export function gatewayFetch(
+  behavior: Behavior,
+  own: { env?: JsonObject; model?: string; onSent?: (body: JsonObject) => void } = {},
+): Fetch {
+  const { env = ENV, model = 'm', onSent } = own;
   // Gemini has the model in its path.
   const gateway = new RoutedGateway({ [model]: [behavior], '': [behavior] }, env);
+  gateway.onRequest = () => onSent?.(gateway.requests.at(-1)?.body ?? {});
   return (url, init) => {
     const { pathname, search } = new URL(url instanceof Request ? url.url : url);
     return gateway.gateway.fetch(pathname + search, '', { ...init, signal: null });

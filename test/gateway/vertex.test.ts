@@ -1,6 +1,6 @@
 /** Vertex AI: its hosts and paths, the tokens of a service account, what it refuses, and each refusal of a credential with its setting. */
 import { generateKeyPairSync } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
 import { FakeGoogle, type GoogleRequest, SERVICE_ACCOUNT } from '../credentials/fake-google.ts';
 import { readSettings } from '../settings/read-settings.ts';
@@ -382,6 +382,26 @@ describe('W11 tokens of Google', () => {
     expect(google.exchanges).toBe(2);
   });
 
+  test('once a token is there, a request makes no more calls and timers than one with a key, and signs nothing', async () => {
+    const work = async (env: JsonObject) => {
+      const { google, clock, ask } = gatewayOf(env);
+      await ask(GEMINI);
+      const spies = (['sign', 'importKey', 'digest'] as const).map((name) => vi.spyOn(crypto.subtle, name));
+      const [calls, timers] = [google.requests.length + google.exchanges, clock.started];
+      for (let i = 0; i < 20; i++) expect(await ask(GEMINI)).toMatchObject({ status: 200 });
+      const signed = spies.map(({ mock }) => mock.calls.length);
+      vi.restoreAllMocks();
+      return {
+        signed,
+        calls: google.requests.length + google.exchanges - calls,
+        timers: clock.started - timers,
+      };
+    };
+    const withKey = await work({ GOOGLE_SERVICE_ACCOUNT: undefined, VERTEX_API_KEY: 'key-of-vertex' });
+    expect(await work({})).toEqual(withKey);
+    expect(withKey).toMatchObject({ signed: [0, 0, 0], calls: 20 });
+  });
+
   test('the first requester is cancelled: its exchange serves those that wait', async () => {
     const { google, clock, ask, gateway } = gatewayOf();
     const release = Promise.withResolvers<void>();
@@ -517,6 +537,35 @@ describe('W11 tokens of Google', () => {
     const json = JSON.stringify(SERVICE_ACCOUNT).replaceAll('\\n', '\n');
     const { ask } = gatewayOf({ GOOGLE_SERVICE_ACCOUNT: json });
     expect(await ask(GEMINI)).toMatchObject({ status: 200 });
+  });
+
+  test('a key in double quotes of a file of variables, with backslashes before its quotation marks, is read', async () => {
+    const written = JSON.stringify(SERVICE_ACCOUNT).replaceAll('"', '\\"').replaceAll('\\n', '\n');
+    const { ask } = gatewayOf({ GOOGLE_SERVICE_ACCOUNT: written });
+    expect(await ask(GEMINI)).toMatchObject({ status: 200 });
+  });
+
+  test('neither the key nor the token is in an error, a log, a record or the status', async () => {
+    const { google, ask, gateway, record } = gatewayOf({ ERROR_TEXTS: 'on' });
+    await ask(GEMINI);
+    const token = google.requests[0]?.headers.get('authorization')?.replace('Bearer ', '') ?? '';
+    const [, line = ''] = textOf(SERVICE_ACCOUNT.private_key).split('\n');
+    const message = `Invalid value: ${token} with ${line} of ${textOf(SERVICE_ACCOUNT.private_key)}`;
+    google.answers.push(() =>
+      Response.json({ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }, { status: 400 }),
+    );
+    const { text } = await ask(GEMINI);
+    google.revoke();
+    google.tokenAnswers.push(() =>
+      Response.json({ error: 'invalid_grant', error_description: `Not ${message}` }, { status: 400 }),
+    );
+    const { text: refusedText } = await ask(GEMINI);
+    const status = await (await gateway.fetch('/admin/status', 'admin')).text();
+    const all = [text, refusedText, status, JSON.stringify(gateway.logged), JSON.stringify(record())].join(
+      '\n',
+    );
+    expect(status).toContain('vertex');
+    for (const secret of [token, line, 'PRIVATE KEY']) expect(all).not.toContain(secret);
   });
 
   test.each([90, -90])('a clock that is %d minutes off is corrected by Google’s', async (minutes) => {

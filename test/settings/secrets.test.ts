@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createHandlers } from '../../src/environment.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { WeirOptions } from '../../src/types.ts';
+import { FakeGoogle, SERVICE_ACCOUNT } from '../credentials/fake-google.ts';
 import { MemoryStore } from '../metering/records.ts';
 import { ALL_FEATURES } from './read-settings.ts';
 
@@ -134,6 +135,26 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 const UNREADABLE = { status: 503, code: 'secret_unreadable', retryAfter: '5' };
 
 describe('W5 the key of a provider', () => {
+  test('W11 the key of a service account, with line ends: a 503 while the store is down, then tokens are made of it', async () => {
+    const answer = () =>
+      Response.json({
+        candidates: [{ content: { parts: [{ text: 'Hi' }], role: 'model' }, finishReason: 'STOP' }],
+      });
+    const google = new FakeGoogle(() => Date.now(), answer);
+    vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => google.fetch(String(input), init));
+    store.state = 'down';
+    const key = JSON.stringify(SERVICE_ACCOUNT, null, 2);
+    const isolate = new Isolate({ VERTEX_LOCATION: 'eu', GOOGLE_SERVICE_ACCOUNT: store.secret(key) });
+    expect(await isolate.chat('vertex/gemini-2.5-flash')).toMatchObject(UNREADABLE);
+    store.state = 'up';
+    later();
+    expect((await isolate.chat('vertex/gemini-2.5-flash')).status).toBe(200);
+    expect(google.requests.map(({ url }) => url)).toEqual([
+      'https://aiplatform.eu.rep.googleapis.com/v1beta1/projects/acme-llm/locations/eu/publishers/google/models/gemini-2.5-flash:generateContent',
+    ]);
+    expect(JSON.stringify(logged)).not.toMatch(/PRIVATE KEY|ya29/);
+  });
+
   test('is a 503 until the store is back, and is served again within 30 s of that', async () => {
     store.state = 'down';
     const isolate = new Isolate({ DEEPSEEK_API_KEY: store.secret('sk-deepseek') });

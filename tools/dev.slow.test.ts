@@ -1,5 +1,5 @@
 /** npm run dev where wrangler.toml binds Cloudflare's models (W12): without credentials it starts, and leaves the binding out. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -45,4 +45,19 @@ test('W12 npm run dev without credentials: no login, no binding, and the file st
     await once(child, 'exit');
   }
   expect(existsSync(join(folder, 'wrangler.dev.toml'))).toBe(false);
+});
+
+test('W12 a dry run of a deployment without credentials: no login, and the binding is shown', () => {
+  writeFileSync(join(folder, 'wrangler.toml'), CONFIG);
+  writeFileSync(join(folder, 'index.js'), WORKER);
+  const wrangler = join(import.meta.dirname, '..', 'node_modules', 'wrangler', 'bin', 'wrangler.js');
+  const args = [wrangler, 'deploy', '--no-autoconfig', '--dry-run', '--outdir', join(folder, 'out')];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: folder,
+    env: { PATH: dirname(process.execPath), HOME: folder, CI: '1' },
+    encoding: 'utf8',
+  });
+  expect(status, stdout + stderr).toBe(0);
+  expect(stdout).toContain('env.AI');
+  expect(stdout + stderr).not.toMatch(/log ?in|oauth/i);
 });

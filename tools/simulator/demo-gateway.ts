@@ -66,8 +66,11 @@ export async function startGateway(
   };
 }
 
-/** The empty settings file keeps a `.dev.vars` with real keys out of the demo. */
-function wranglerArguments(
+/**
+ * The empty settings file keeps a `.dev.vars` with real keys out of the demo. `--local`: with Cloudflare's models bound, wrangler would ask for
+ * a login.
+ */
+export function wranglerArguments(
   variables: Readonly<Record<string, string>>,
   port: number,
   directory: string,
@@ -79,6 +82,7 @@ function wranglerArguments(
     'dev',
     // The gateway with a route that stores records of earlier days.
     join(ROOT, 'tools/simulator/filled-worker.ts'),
+    '--local',
     ...['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0'],
     ...['--persist-to', join(directory, 'state'), '--env-file', settings],
     '--show-interactive-dev-session=false',

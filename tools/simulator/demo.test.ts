@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Example } from './demo-examples.ts';
-import { choosePort, isLost } from './demo-gateway.ts';
+import { choosePort, isLost, wranglerArguments } from './demo-gateway.ts';
 import { exportLines, readOptions } from './demo-options.ts';
 import { show } from './demo-stream.ts';
 import { compact, type JsonObject } from './json.ts';
@@ -179,4 +179,8 @@ test.each<[what: string, child: { exitCode: number | null; signalCode: NodeJS.Si
 ])('a gateway %s is lost', async (_, child) => {
   const port = await choosePort(undefined, 0);
   await isLost(`http://127.0.0.1:${port}`, child);
+});
+
+test('W12 the demo opens no remote session, for which wrangler would ask for a login', () => {
+  expect(wranglerArguments({}, 8787, '/tmp/demo', '/tmp/demo/settings')).toContain('--local');
 });

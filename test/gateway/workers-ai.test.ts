@@ -535,3 +535,29 @@ describe('W12 a hard budget in money', () => {
     expect(ai.calls).toEqual([]);
   });
 });
+
+describe.skipIf(names.length === 0)(
+  'W12 errors of Workers AI by example (skipped without ../shared/streams)',
+  () => {
+    describe.each([
+      ['error-capacity', 429, 429, 'rate_limited'],
+      ['error-capacity', 200, 429, 'rate_limited'],
+      ['error-auth', 401, 502, 'upstream_credential'],
+      ['error-auth', 200, 502, 'upstream_error'],
+    ] as const)('%s with the status %i', (name, own, status, error) => {
+      const run = () => {
+        const example = readFileSync(join(FOLDER, `workers-ai--${name}.json`), 'utf8');
+        return new Response(example, { status: own, headers: { 'content-type': 'application/json' } });
+      };
+
+      test.each(Object.keys(CLIENTS))('%s: throws', async (client) => {
+        await expect(CLIENTS[client]?.(clientFetch(run), `cloudflare/${LLAMA}`)).rejects.toThrow();
+      });
+
+      test('has its status and code', async () => {
+        const { got, record } = await ask(run);
+        expect([got.status, record?.error]).toEqual([status, error]);
+      });
+    });
+  },
+);

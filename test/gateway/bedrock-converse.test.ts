@@ -626,6 +626,19 @@ describe('W8 Converse, guardrails', () => {
     expect(text).toContain('guardrailConfig');
   });
 
+  test.each(['deepseek/deepseek-chat', `bedrock/${CLAUDE}`, 'gemini/gemini-3-flash-preview'])(
+    '%s, called by a client of Gemini: a 400 by its name, and no request',
+    async (model) => {
+      const routed = new RoutedGateway({}, { ...ENV, GEMINI_API_KEY: 'k' });
+      const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
+      const path = `/v1beta/models/${model}:generateContent`;
+      const response = await routed.ask({ contents, guardrailConfig: GUARDRAIL }, {}, path);
+      const text = await response.text();
+      expect([response.status, routed.requests.length]).toEqual([400, 0]);
+      expect(text).toContain('guardrailConfig');
+    },
+  );
+
   test('a value that is no object: a 400 by its name', async () => {
     const { got } = await sent({ guardrailConfig: 'g-1' });
     expect([got.status, got.error?.param]).toEqual([400, 'guardrailConfig']);

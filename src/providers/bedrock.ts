@@ -11,6 +11,7 @@ import { type JsonObject, keepEntries, readCount } from '../shared/json.ts';
 import { CLAUDE_FAMILIES } from './anthropic.ts';
 import { compatibleProfile, RESPONSES_API, RESPONSES_PASSTHROUGH, TOLERANT } from './compatible.ts';
 import { bearer } from './credential.ts';
+import { MISTRAL_CALL_IDS } from './mistral.ts';
 import type { MakerModel, Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
 import { claudeOf, gptOf } from './resold.ts';
@@ -75,6 +76,15 @@ const OPEN: Profile = {
   ...compatibleProfile('bedrock', [], TOLERANT),
   quirks: QUIRKS,
   refusals: REFUSALS,
+};
+
+/** Mistral's rule for ids is one of its models, not of its API. */
+const OPEN_MISTRAL: Profile = {
+  ...OPEN,
+  ...compatibleProfile('bedrock', [], {
+    ...TOLERANT,
+    messages: { ...TOLERANT.messages, toolCallIds: MISTRAL_CALL_IDS },
+  }),
 };
 
 /**
@@ -169,8 +179,7 @@ const CONVERSE_FAMILIES: ConverseFamilies = {
     {
       ...PLAIN,
       models: ['mistral*', 'mixtral*', 'ministral*', 'magistral*', 'pixtral*', 'devstral*', 'voxtral*'],
-      // 400 "must be a-z, A-Z, 0-9, with a length of 9": as at Mistral's own API.
-      callIds: /^[a-zA-Z0-9]{9}$/,
+      callIds: MISTRAL_CALL_IDS,
       // `auto` and `any` alone: langchain-ai/langchain-aws#235, 2024-10-10.
       lacksNamedChoice: true,
     },
@@ -315,6 +324,10 @@ export const bedrock: Provider<BedrockSetting> = {
       {
         serves: ({ model }) => isOpenAi(model),
         ...{ host: 'mantle', path: () => PLAIN_PATH, otherPath: OPENAI_PATH, profile: OPEN_WITH_RESPONSES },
+      },
+      {
+        serves: ({ model }) => model.startsWith('mistral.'),
+        ...{ host: 'mantle', path: () => PLAIN_PATH, otherPath: OPENAI_PATH, profile: OPEN_MISTRAL },
       },
       {
         serves: () => true,

@@ -17,6 +17,12 @@ import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import { closedMessages, embeddingsEndpoint } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
+/**
+ * Ids of calls, at each server of its models. 400 code 3280 "must be a-z, A-Z, 0-9, with a length of 9": nearai/ironclaw#1241, 2026-03;
+ * mistral-common's validator of 2026-07-23, which other servers use.
+ */
+export const MISTRAL_CALL_IDS = /^[a-zA-Z0-9]{9}$/;
+
 /** Medium 3.5 since 2026-06-16: BerriAI/litellm#30979; probed on 2026-07-15: withceleste/celeste-python#311. */
 const MEDIUM = ['mistral-medium', 'mistral-medium-latest', 'mistral-medium-3-5*', 'mistral-medium-2604*'];
 const OLDER_MEDIUM = [
@@ -114,8 +120,7 @@ const CHAT: RequestRules = {
       },
       toolCall: [...CLOSED.toolCall, 'index'],
     },
-    // 400 code 3280 "must be a-z, A-Z, 0-9, with a length of 9": nearai/ironclaw#1241, 2026-03.
-    toolCallIds: /^[a-zA-Z0-9]{9}$/,
+    toolCallIds: MISTRAL_CALL_IDS,
     part: documentOfFile,
     needsParameters: true,
   },

@@ -60,6 +60,22 @@ describe('W8 bedrock', () => {
   });
 
   test.each([
+    ['mistral.devstral-2-123b', /^[a-zA-Z0-9]{9}$/],
+    ['moonshotai.kimi-k2.5', /^call_abc-def$/],
+  ])('%s at Mantle: ids of calls match %s', async (model, ids) => {
+    const tool_calls = [{ id: 'call_abc-def', type: 'function', function: { name: 'f', arguments: '{}' } }];
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: '', tool_calls },
+      { role: 'tool', tool_call_id: 'call_abc-def', content: 'x' },
+    ];
+    const { request } = await ask(model, ENV, { messages });
+    const [, turn, result] = objectsOf(request?.body.messages);
+    expect(result?.tool_call_id).toMatch(ids);
+    expect(objectsOf(turn?.tool_calls)[0]?.id).toBe(result?.tool_call_id);
+  });
+
+  test.each([
     ['us-east-1', 'https://bedrock-runtime.us-east-1.amazonaws.com'],
     ['cn-north-1', 'https://bedrock-runtime.cn-north-1.amazonaws.com.cn'],
     ['eusc-de-east-1', 'https://bedrock-runtime.eusc-de-east-1.amazonaws.eu'],

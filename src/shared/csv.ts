@@ -1,4 +1,5 @@
 /** Writes lines of CSV (RFC 4180) for spreadsheets, without a cell that a spreadsheet reads as a formula. */
+import { lazyPattern } from './lazy-pattern.ts';
 
 /** One line of CSV with its end, cells quoted where needed and never read as a formula by a spreadsheet. */
 export function csvLine(cells: readonly string[]): string {
@@ -8,7 +9,10 @@ export function csvLine(cells: readonly string[]): string {
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
 /** Nothing is seen of these at the beginning of a cell: controls, spaces, marks without a width, blanks that count as letters. */
-const UNSEEN = /^[\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]*/u;
+const UNSEEN = lazyPattern(
+  '^[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Z}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800]*',
+  'u',
+);
 /** OWASP's ASVS 5.0, requirement 1.2.10. */
 const FORMULA = /^[=+\-@]/;
 const LINE_OR_TAB = /[\t\r\n]/;
@@ -25,7 +29,7 @@ function writeCell(text: string): string {
 }
 
 function looksLikeFormula(text: string): boolean {
-  const unseen = UNSEEN.exec(text)?.[0] ?? '';
+  const unseen = UNSEEN().exec(text)?.[0] ?? '';
   const first = String.fromCodePoint(text.codePointAt(unseen.length) ?? 0);
   return LINE_OR_TAB.test(unseen) || FORMULA.test(first.normalize('NFKD')) || LOOK_ALIKES.test(first);
 }

@@ -260,13 +260,30 @@ function learn(unit: number): number {
   return traits;
 }
 
+/** As in `src/shared/lazy-pattern.ts`. With an import, esbuild would not write the numbers above into the code. */
+function lazyPattern(source: string, flags: string): () => RegExp {
+  let pattern: RegExp | undefined;
+  return () => {
+    pattern ??= new RegExp(`${source}`, flags);
+    return pattern;
+  };
+}
+
+const MARK = lazyPattern('[\\p{M}\\p{Cf}\\\\\\ufffd]', 'u');
+const SPACE_OR_CONTROL = lazyPattern('[\\s\\p{Cc}]', 'u');
+/** Scripts that have no spaces between words. */
+const WITHOUT_SPACES = lazyPattern(
+  '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}]',
+  'u',
+);
+const WORD_START = lazyPattern('^[\\p{L}\\p{N}_$]', 'u');
+
 function kindOf(character: string, folded: string): number {
   if (/[\ud800-\udfff]/.test(character)) return SURROGATE | WORD;
-  if (/[\p{M}\p{Cf}\\\ufffd]/u.test(character)) return SKIPPED;
-  if (/[\s\p{Cc}]/u.test(character)) return SPACE;
-  if (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u.test(character))
-    return WHOLE_WORD;
-  return /^[\p{L}\p{N}_$]/u.test(folded) ? WORD : OTHER;
+  if (MARK().test(character)) return SKIPPED;
+  if (SPACE_OR_CONTROL().test(character)) return SPACE;
+  if (WITHOUT_SPACES().test(character)) return WHOLE_WORD;
+  return WORD_START().test(folded) ? WORD : OTHER;
 }
 
 /** Half of a pair alone is as invisible as a mark. */

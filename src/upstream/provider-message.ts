@@ -6,6 +6,7 @@ import { sanitize, type Upstream } from '../canonical/upstream-error.ts';
 import { fieldOf } from '../facts/fields.ts';
 import { type Claim, isStockWord, type TextSpan } from '../fitting/refusal-words.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
+import { lazyPattern } from '../shared/lazy-pattern.ts';
 import { words } from '../shared/words.ts';
 import { CommonRuns, foldedUnit, RUN_CHARS } from './common-runs.ts';
 import { ShortTexts } from './short-texts.ts';
@@ -204,7 +205,7 @@ export class MessageComparison {
     coverWholeWords(start, covered);
     uncoverFields(start, this.#fields, covered);
     const kept = sanitize(hide(start, covered), upstream).slice(0, MAX_KEPT_CHARS).toWellFormed();
-    return /[\p{L}\p{N}]/u.test(kept) ? kept : null;
+    return LETTER_OR_DIGIT().test(kept) ? kept : null;
   }
 
   /**
@@ -304,7 +305,7 @@ const MAX_NAME_WORDS = 64;
 
 /** The words of names by which a person may be known: words that many refusals have are none. */
 function wordsOfNames(names: readonly string[]): ReadonlySet<string> {
-  const words = names.flatMap((name) => name.slice(0, MAX_NAME_CHARS).match(/[\p{L}\p{N}]{2,128}/gu) ?? []);
+  const words = names.flatMap((name) => name.slice(0, MAX_NAME_CHARS).match(NAME_WORDS()) ?? []);
   return new Set(words.filter((word) => !isStockWord(word.toLowerCase())).slice(0, MAX_NAME_WORDS));
 }
 
@@ -323,7 +324,7 @@ function dropShortRuns(message: string, covered: Uint8Array): void {
     const next = covered.indexOf(0, at);
     const end = next < 0 ? covered.length : next;
     const part = message.slice(at, end);
-    if (part.length < MIN_WORD_CHARS && /^[\p{L}\p{N}]*$/u.test(part)) covered.fill(0, at, end);
+    if (part.length < MIN_WORD_CHARS && LETTERS_AND_DIGITS().test(part)) covered.fill(0, at, end);
     at = end;
   }
 }
@@ -424,14 +425,12 @@ const MAX_CLOSINGS = 4;
 // Patterns of Unicode's classes stand in functions: as constants, these two took 0.4 ms of start-up.
 
 function isWordUnit(character: string | undefined): boolean {
-  return /[\p{L}\p{N}_]/u.test(character ?? '');
+  return WORD_UNIT().test(character ?? '');
 }
 
 /** Words with a digit, such as passwords and numbers of accounts. */
 function codesIn(message: string) {
-  return message.matchAll(
-    /(?<![\p{L}\p{N}_])(?=[\p{L}_]{0,64}\p{N})(?:[\p{L}\p{N}_]{4,64})(?![\p{L}\p{N}_])/gu,
-  );
+  return message.matchAll(CODES());
 }
 
 /** Numbers of fewer digits are limits and counts, if they stand alone. */
@@ -439,7 +438,7 @@ const SHORT_NUMBER = /^\d{1,5}$/;
 
 /** Groups of digits, as numbers of cards and telephones have them: no limits. */
 function groupsIn(message: string) {
-  return message.matchAll(/(?<![\p{L}\p{N}_.])\d{1,5}(?:[ ./()-]{1,3}\d{1,5}){1,12}(?![\p{L}\p{N}_])/gu);
+  return message.matchAll(DIGIT_GROUPS());
 }
 
 const DECIMAL = /^\d+\.\d+$/;
@@ -452,11 +451,9 @@ const DIGITS = String.raw`\d\xb2-\xbe\u2070-\u209f\u2150-\u218b\u2460-\u24ff\u32
 
 /** Numbers of {@link MIN_NUMBER_DIGITS} digits, with what people write between them. */
 function numbersIn(message: string): readonly TextSpan[] {
-  const numbers = message.matchAll(
-    /\p{Nd}{1,64}(?:[\s,./()+_\u2010-\u2015\u2212-]{1,3}\p{Nd}{1,64}){0,64}/gu,
-  );
+  const numbers = message.matchAll(NUMBERS());
   return [...numbers]
-    .filter(({ 0: number }) => (number.match(/\p{Nd}/gu)?.length ?? 0) >= MIN_NUMBER_DIGITS)
+    .filter(({ 0: number }) => (number.match(DIGIT())?.length ?? 0) >= MIN_NUMBER_DIGITS)
     .map(spanOf);
 }
 
@@ -499,7 +496,7 @@ const MAX_QUOTED_CHARS = 72;
 
 /** A run may begin or end within a word: the rest of the word belongs to the prompt, too. */
 function coverWholeWords(message: string, covered: Uint8Array): void {
-  for (const { index, 0: word } of message.matchAll(/[\p{L}\p{N}_$]+/gu)) {
+  for (const { index, 0: word } of message.matchAll(WORDS())) {
     const part = covered.subarray(index, index + word.length);
     if (part.includes(1)) part.fill(1);
   }
@@ -624,7 +621,7 @@ class NearbyWords {
 }
 
 function wordsIn(text: string) {
-  return text.matchAll(/[\p{L}\p{N}_$]+/gu);
+  return text.matchAll(WORDS());
 }
 
 /** The words of a claim's core, each once, in lower case. */
@@ -659,3 +656,22 @@ function hasPartOfPrompt(claim: Claim, message: string, runs: Uint8Array): boole
   }
   return isForeign();
 }
+
+const LETTER_OR_DIGIT = lazyPattern('[\\p{L}\\p{N}]', 'u');
+const LETTERS_AND_DIGITS = lazyPattern('^[\\p{L}\\p{N}]*$', 'u');
+const NAME_WORDS = lazyPattern('[\\p{L}\\p{N}]{2,128}', 'gu');
+const WORD_UNIT = lazyPattern('[\\p{L}\\p{N}_]', 'u');
+const WORDS = lazyPattern('[\\p{L}\\p{N}_$]+', 'gu');
+const CODES = lazyPattern(
+  '(?<![\\p{L}\\p{N}_])(?=[\\p{L}_]{0,64}\\p{N})(?:[\\p{L}\\p{N}_]{4,64})(?![\\p{L}\\p{N}_])',
+  'gu',
+);
+const DIGIT_GROUPS = lazyPattern(
+  '(?<![\\p{L}\\p{N}_.])\\d{1,5}(?:[ ./()-]{1,3}\\d{1,5}){1,12}(?![\\p{L}\\p{N}_])',
+  'gu',
+);
+const NUMBERS = lazyPattern(
+  '\\p{Nd}{1,64}(?:[\\s,./()+_\\u2010-\\u2015\\u2212-]{1,3}\\p{Nd}{1,64}){0,64}',
+  'gu',
+);
+const DIGIT = lazyPattern('\\p{Nd}', 'gu');

@@ -1,4 +1,6 @@
 /** Finds many short texts in long ones, in one pass over each, whatever their case and accents: quotations and words of a refusal. */
+
+import { lazyPattern } from '../shared/lazy-pattern.ts';
 import { foldedUnit, isWordAt } from './common-runs.ts';
 
 /** Characters that are distinguished, as a power of two. */
@@ -160,7 +162,7 @@ export class ShortTexts {
     const lower = folded.toLowerCase();
     const there = this.#needed.filter(({ pieces }) => pieces.every((piece) => lower.includes(piece)));
     if (there.length === 0) return true;
-    const spaced = lower.replace(/[\s\p{Cc}]+/gu, ' ');
+    const spaced = lower.replace(SPACES(), ' ');
     const found = there.filter(({ whole, state }) => state !== null && spaced.includes(whole));
     this.#needed = this.#needed.filter((one) => !found.includes(one));
     for (const { state } of found) this.#reportPart(state ?? 0);
@@ -359,3 +361,5 @@ function addEnd({ longest, shorter }: Suffixes, ends: Ends, state: number, fallb
   longest[state] = ends[state] === undefined ? inherited : state;
   shorter[state] = inherited;
 }
+
+const SPACES = lazyPattern('[\\s\\p{Cc}]+', 'gu');

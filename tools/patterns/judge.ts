@@ -19,7 +19,7 @@ interface Node {
   readonly [field: string]: unknown;
 }
 
-/** All regular expressions of a source: literals, and calls of `RegExp`. */
+/** All regular expressions of a source: literals, and calls of `RegExp` and `lazyPattern`. */
 export function findPatterns(path: string, text: string): readonly Pattern[] {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
@@ -39,9 +39,14 @@ function patternOf(node: Node): Omit<Pattern, 'line'> | null {
   const { type, regex, callee, arguments: given } = node;
   if (type === 'Literal' && isRegex(regex)) return { source: regex.pattern, flags: regex.flags };
   const isCall = type === 'NewExpression' || type === 'CallExpression';
-  if (!isCall || !isNode(callee) || callee.name !== 'RegExp' || !Array.isArray(given)) return null;
+  if (!isCall || !isNode(callee) || !isMaker(callee) || !Array.isArray(given)) return null;
   const [source = null, flags = ''] = given.map(textOf);
   return { source, flags: flags ?? '' };
+}
+
+/** `lazyPattern` is in src/shared/lazy-pattern.ts. */
+function isMaker({ name }: Node): boolean {
+  return name === 'RegExp' || name === 'lazyPattern';
 }
 
 /** The text of a string or of a template, with a word in place of each insertion. */

@@ -42,6 +42,12 @@ test('literals and calls of RegExp are found, with their lines; inserted names c
   ]);
 });
 
+test('patterns that are made when they are first needed are found', () => {
+  expect(findPatterns('a.ts', "const a = lazyPattern('[\\\\p{L}]+$', 'gu');")).toEqual([
+    { source: '[\\p{L}]+$', flags: 'gu', line: 1 },
+  ]);
+});
+
 describe('problemsOf names', () => {
   const source = (text: string) => [{ path: 'protocols/new.ts', text }];
 

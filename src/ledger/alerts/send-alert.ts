@@ -1,6 +1,7 @@
 /** Sends an alert to the operator's URL: signed, with its text in the fields that Slack and Discord read, and again later if the receiver did not accept it (G10). */
 import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../../canonical/secret.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { lazyPattern } from '../../shared/lazy-pattern.ts';
 
 export interface AlertSettings {
   /** Percentages of a budget, the lowest first. Empty: there are no alerts of budgets. */
@@ -98,11 +99,11 @@ export function wordsOf(sentence: string): JsonObject {
 }
 
 /** Controls, and what begins a link or a mention in Slack (https://docs.slack.dev/messaging/formatting-message-text, from memory, 2026-11-28). */
-const NOT_PLAIN = /[\p{Cc}<>]/gu;
+const NOT_PLAIN = lazyPattern('[\\p{Cc}<>]', 'gu');
 
 /** A name, or what a provider says, as a sentence may have it. */
 export function plainText(name: string): string {
-  return name.replace(NOT_PLAIN, ' ');
+  return name.replace(NOT_PLAIN(), ' ');
 }
 
 /** HMAC-SHA-256 in hexadecimal digits. */

@@ -2,6 +2,7 @@
 import { dataAsBase64, MEDIA_PARTS, type Media, parseDataUrl } from '../../canonical/media.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { type JsonObject, ownValue } from '../../shared/json.ts';
+import { lazyPattern } from '../../shared/lazy-pattern.ts';
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlock.html and _DocumentBlock, _VideoBlock (2026-11-28). */
 const IMAGES: Readonly<Record<string, string>> = {
@@ -34,7 +35,7 @@ export class DocumentNames {
     const plain = (base ?? '')
       .slice(0, MAX_NAME_CHARS * 4)
       .normalize('NFKD')
-      .replace(/\p{M}+/gu, '')
+      .replace(MARKS(), '')
       .replace(/[^A-Za-z0-9\s\-()[\]]+/g, '-')
       .replace(/\s+/g, ' ')
       .slice(0, MAX_NAME_CHARS - SUFFIX_CHARS)
@@ -86,3 +87,5 @@ function typeOfName(name: string): string {
   const all = [...Object.entries(IMAGES), ...Object.entries(DOCUMENTS), ...Object.entries(VIDEOS)];
   return all.find(([, one]) => one === format)?.[0] ?? '';
 }
+
+const MARKS = lazyPattern('\\p{M}+', 'gu');

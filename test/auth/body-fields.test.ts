@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { KEY_BODY, ROTATION_BODY, TOKEN_BODY, TOP_UP_BODY } from '../../src/api/bodies.ts';
 import { readFields, unknownFieldOf } from '../../src/auth/body-fields.ts';
-import { areFactsReadable, decodeFacts, factsOf } from '../../src/auth/key-facts.ts';
+import { areFactsReadable, decodeFacts, factsOf, KEY_FACTS } from '../../src/auth/key-facts.ts';
+import { openApiText } from '../../tools/openapi/document.ts';
+import { decodeObject, objectOf } from '../../tools/simulator/json.ts';
 
 const NOW = Date.parse('2026-11-28T12:00:00Z');
 const unknown = unknownFieldOf('A key has');
@@ -91,4 +93,12 @@ test('stored facts: those in their form are read, and one in another form makes 
   expect(areFactsReadable({ user: null })).toBe(true);
   for (const broken of [{ user: 7 }, { tags: { team: 7 } }, { tags: 'a' }, { require_user: 'true' }])
     expect([broken, areFactsReadable(broken)]).toEqual([broken, false]);
+});
+
+test('openapi.json has each fact of a key in what creates, changes and shows one', () => {
+  const schemas = objectOf(objectOf(decodeObject(openApiText())?.components).schemas);
+  for (const schema of ['NewKey', 'KeyChange', 'Key', 'ChangedKey', 'CreatedKey', 'KeyStatus']) {
+    const properties = Object.keys(objectOf(objectOf(schemas[schema]).properties));
+    expect([schema, properties]).toEqual([schema, expect.arrayContaining(Object.keys(KEY_FACTS))]);
+  }
 });

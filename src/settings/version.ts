@@ -4,7 +4,7 @@ import type { SettingInForce, SettingsReader } from './reader.ts';
 import type { FeatureName } from './table.ts';
 
 /** The `version` of package.json. */
-export const VERSION = '0.2.0';
+export const VERSION = '0.3.0';
 
 export interface RunningVersion {
   readonly version: string;

@@ -49,7 +49,7 @@ function problemOfGemini(upstream: string, client: string): string | null {
   const got = readGemini(geminiEvents(client.replaceAll('\r\n', '\n'))).choices.get(0);
   if (got?.text !== sent?.text) return 'text is lost';
   if (got?.toolCalls.length !== sent?.toolCalls.length) return 'a call is lost';
-  return /"finishReason":"STOP"/.test(client) ? null : 'no finish';
+  return /"finishReason": ?"STOP"/.test(client) ? null : 'no finish';
 }
 
 const MODEL = /"model":"[^"]*"/g;

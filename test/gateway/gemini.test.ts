@@ -428,3 +428,20 @@ describe('contents without a role', () => {
     }
   });
 });
+
+test('Z1 a field that Gemini refuses in passthrough: once more without it, and from then on', async () => {
+  const message = `Invalid JSON payload received. Unknown name "topK" at 'generation_config': Cannot find field.`;
+  const candidates = [{ content: { parts: [{ text: 'Hi' }], role: 'model' }, finishReason: 'STOP' }];
+  const behaviors = [refuse(400, { code: 400, message, status: 'INVALID_ARGUMENT' }), json({ candidates })];
+  const env = { GEMINI_API_KEY: 'key-of-gemini', GEMINI_BASE_URL: 'https://gemini' };
+  const gateway = new RoutedGateway({ '': behaviors }, env);
+  const body = { contents: CONTENTS, generationConfig: { topK: 5, temperature: 1 } };
+  for (let request = 0; request < 2; request++) {
+    const path = '/v1beta/models/gemini-3-pro:generateContent';
+    const response = await gateway.gateway.post(path, 'x', body);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-weir-dropped')).toBe('generationConfig.topK');
+  }
+  const without = { contents: CONTENTS, generationConfig: { temperature: 1 } };
+  expect(gateway.requests.map((request) => request.body)).toEqual([body, without, without]);
+});

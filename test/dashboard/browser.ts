@@ -1,6 +1,6 @@
 /** Starts Chromium for tests of the page, and watches the page for errors (D9). */
 import { existsSync } from 'node:fs';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Download, type Page } from 'playwright-core';
 import { type JsonObject, objectOf } from '../../tools/simulator/json.ts';
 
 const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
@@ -95,6 +95,20 @@ export async function alter(
     if (answer === undefined) return route.abort();
     return route.fulfill({ json: change(answer, new URL(route.request().url()).searchParams) });
   });
+}
+
+/** Chooses what to do with a key from the menu of its row. */
+export async function chooseAction(page: Page, action: string, key: string): Promise<void> {
+  await page.getByRole('button', { name: `Actions of ${key}`, exact: true }).click();
+  await page.getByRole('button', { name: `${action} ${key}`, exact: true }).click();
+}
+
+/** Saves a table by the menu for that. */
+export async function saveTable(page: Page, label: string): Promise<Download> {
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Tables as CSV' }).click();
+  await page.getByRole('button', { name: `${label} as CSV`, exact: true }).click();
+  return download;
 }
 
 /** Waits until nothing is loading. */

@@ -8,7 +8,7 @@ import { fill } from '../../tools/simulator/demo-records.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { record } from '../metering/records.ts';
 import { overflows, violationsOf } from './axe.ts';
-import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import { hasChromium, type Look, launch, open, saveTable, settle, signIn, type Watched } from './browser.ts';
 import { type Filled, makeKey, startFilled } from './filled.ts';
 
 const HOUR_MS = 3_600_000;
@@ -281,9 +281,8 @@ describe.runIf(hasChromium)('the page that stays open', () => {
     await page.goto(`${filled.page}#/requests?range=7d`);
     await page.locator('tbody tr').first().waitFor();
     expect(await page.locator('thead').innerText()).toMatch(/Time \((?:P[SD]T|GMT-[78])\)/);
-    const download = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Requests as CSV' }).click();
-    expect(await readFile(await (await download).path(), 'utf8')).toMatch(/T\d\d:\d\d:\d\d\.\d{3}-0[78]:00/);
+    const download = await saveTable(page, 'Requests');
+    expect(await readFile(await download.path(), 'utf8')).toMatch(/T\d\d:\d\d:\d\d\.\d{3}-0[78]:00/);
     await page.reload();
     expect(await page.getByLabel('Times in').inputValue()).toBe('local');
     expect(await violationsOf(page)).toEqual([]);

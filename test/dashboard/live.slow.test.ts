@@ -7,7 +7,7 @@ import { decodeObject } from '../../tools/simulator/json.ts';
 import { AccessTeam } from '../attribution/access-team.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { overflows, tabTo, violationsOf } from './axe.ts';
-import { hasChromium, type Look, launch, open, signIn } from './browser.ts';
+import { chooseAction, hasChromium, type Look, launch, open, signIn } from './browser.ts';
 import { ADMIN, type Filled, startFilled } from './filled.ts';
 
 const run = promisify(execFile);
@@ -358,7 +358,7 @@ describe.runIf(hasChromium)('the live view', () => {
       await page.locator('output').waitFor();
       await page.getByRole('button', { name: 'I have copied it' }).click();
       const line = page.locator('tr', { hasText: 'by access' });
-      await line.getByRole('button', { name: 'Revoke by access' }).click();
+      await chooseAction(page, 'Revoke', 'by access');
       await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
       await line.waitFor({ state: 'detached' });
       await page.goto(`${own.page}#/live?a=${FLASH}`);

@@ -8,7 +8,7 @@ import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
 import { record } from '../metering/records.ts';
 import { overflows, tabTo, violationsOf } from './axe.ts';
-import { alter, hasChromium, launch, open, settle, signIn } from './browser.ts';
+import { alter, chooseAction, hasChromium, launch, open, settle, signIn } from './browser.ts';
 import { ADMIN, makeKey } from './filled.ts';
 
 const HOUR_MS = 3_600_000;
@@ -185,16 +185,16 @@ describe.runIf(hasChromium)('states', () => {
     expect(await own.page.locator('output').innerText()).toMatch(/^weir_/);
     expect(await violationsOf(own.page)).toEqual([]);
     await own.page.getByRole('button', { name: 'I have copied it' }).click();
-    await own.page.getByRole('button', { name: 'Change misspelt' }).click();
+    await chooseAction(own.page, 'Change', 'misspelt');
     await own.page.getByRole('textbox', { name: 'Models' }).fill('opnai/*');
     await own.page.getByRole('button', { name: 'Save' }).click();
     await warning.getByText('Did you mean openai/*?').waitFor();
     await own.page.getByRole('button', { name: 'Close' }).click();
-    await own.page.getByRole('button', { name: 'Change misspelt' }).click();
+    await chooseAction(own.page, 'Change', 'misspelt');
     await own.page.getByRole('textbox', { name: 'Models' }).fill('openai/*');
     await own.page.getByRole('button', { name: 'Save' }).click();
     await own.page.locator('dialog').waitFor({ state: 'detached' });
-    await own.page.getByRole('button', { name: 'Revoke misspelt' }).click();
+    await chooseAction(own.page, 'Revoke', 'misspelt');
     await own.page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
     await own.page.locator('dialog').waitFor({ state: 'detached' });
     expect(own.complaints).toEqual([]);
@@ -228,7 +228,7 @@ describe.runIf(hasChromium)('states', () => {
       user: 'ada@example.com',
       tags: { team: 'search', formula: 'a=b+c' },
     });
-    await own.page.getByRole('button', { name: 'Change of a person' }).click();
+    await chooseAction(own.page, 'Change', 'of a person');
     await dialog.getByLabel('Refuse requests without a user').check();
     await dialog.getByLabel('Set user').fill('');
     expect(await violationsOf(own.page)).toEqual([]);
@@ -612,12 +612,12 @@ describe.runIf(hasChromium)('states', () => {
     }
     expect(await violationsOf(own.page)).toEqual([]);
     await own.page.goto(url('#/keys'));
-    await own.page.getByRole('button', { name: 'Change shared' }).click();
+    await chooseAction(own.page, 'Change', 'shared');
     expect(await dialog.getByLabel('Requests a minute').nth(1).inputValue()).toBe('7');
     await dialog.getByLabel('Limits for each user of the key').uncheck();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await expect.poll(() => row.innerText()).not.toContain('each user');
-    await own.page.getByRole('button', { name: 'Revoke shared' }).click();
+    await chooseAction(own.page, 'Revoke', 'shared');
     await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(own.complaints).toEqual([]);

@@ -2,15 +2,20 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasChromium, launch, open, settle, signIn } from '../../test/dashboard/browser.ts';
-import { startFilled } from '../../test/dashboard/filled.ts';
+import { ADMIN, startFilled } from '../../test/dashboard/filled.ts';
 import { ADMIN_TOKEN } from '../../test/e2e/gateway.ts';
-import { sendRefused } from '../simulator/demo-fill.ts';
-import { DEMO_SESSION } from '../simulator/demo-records.ts';
+import { demoKeys, sendRefused } from '../simulator/demo-fill.ts';
+import { DEMO_SESSION, demoRecords, fill } from '../simulator/demo-records.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'images');
 /** The README shows this one. */
 const README = join(FOLDER, 'dashboard.png');
 const QUALITY = 34;
+/** What a team of some dozen people sends in a month. */
+const REQUESTS = 5000;
+const DAYS = 30;
+/** Prompts and outputs are so many times as long as those of the demo. */
+const SCALE = 20;
 const VIEWS = [
   ['overview', '#/overview?range=30d', '.bar rect'],
   ['latency', '#/overview?range=30d&metric=first-token', '.line'],
@@ -26,6 +31,24 @@ if (!hasChromium) process.exit(1);
 // Reports by tag need this ledger.
 await using filled = await startFilled({ vars: { LEDGER: 'object' } });
 const [{ token: web }] = filled.keys;
+const [webId = '', agents = '', evals = ''] = filled.keys.map(({ id }) => id);
+const changed = await filled.gateway.fetch(`/admin/keys/${webId}`, {
+  method: 'PATCH',
+  headers: { ...ADMIN, 'content-type': 'application/json' },
+  body: JSON.stringify({
+    budget: [
+      { USD: 400, per: 'month' },
+      { USD: 40, per: 'day' },
+    ],
+  }),
+});
+if (!changed.ok) throw new Error(await changed.text());
+const senders = demoKeys(webId, agents, evals).map((key) => ({
+  ...key,
+  promptTokens: key.promptTokens * SCALE,
+  completionTokens: key.completionTokens * SCALE,
+}));
+await fill(filled.gateway.url, demoRecords(REQUESTS, senders, Date.now(), 7, DAYS));
 await sendRefused(filled.gateway.url, web);
 const browser = await launch();
 try {

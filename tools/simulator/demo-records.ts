@@ -95,7 +95,13 @@ const FINISHED: Ending = { status: 'finished', error_code: null, finish_reason: 
  *
  * @param now in ms since the epoch; all records are before it
  */
-export function demoRecords(count: number, keys: readonly DemoKey[], now: number, seed = 14): UsageRecord[] {
+export function demoRecords(
+  count: number,
+  keys: readonly DemoKey[],
+  now: number,
+  seed = 14,
+  days = DAYS,
+): UsageRecord[] {
   const random = seeded(seed);
   const clock = seeded(seed + 1);
   const people = seeded(seed + 2);
@@ -103,7 +109,7 @@ export function demoRecords(count: number, keys: readonly DemoKey[], now: number
   return Array.from({ length: count }, (_, at) => {
     const key = keys[at] ?? weighted(keys, random());
     const model = weighted(MODELS, random());
-    const ms = at < keys.length ? now - HOUR_MS : workingTime(now, clock);
+    const ms = at < keys.length ? now - HOUR_MS : workingTime(now, days, clock);
     const { ending, part } = endingOf(random() * 1000);
     const [provider = '', ...rest] = model.address.split('/');
     const name = rest.join('/');
@@ -319,9 +325,9 @@ function endingOf(at: number): { readonly ending: Ending; readonly part: number 
 }
 
 /** More requests by day than by night, and few on weekends. */
-function workingTime(now: number, random: () => number): number {
+function workingTime(now: number, days: number, random: () => number): number {
   for (;;) {
-    const ms = Math.floor(now - LATEST_MS - random() * (DAYS * 24 * HOUR_MS));
+    const ms = Math.floor(now - LATEST_MS - random() * (days * 24 * HOUR_MS));
     const date = new Date(ms);
     const isWeekend = date.getUTCDay() % 6 === 0;
     const byHour = 0.25 + 0.75 * Math.max(0, Math.sin(((date.getUTCHours() - 5) / 24) * 2 * Math.PI));

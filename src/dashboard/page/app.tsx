@@ -1,6 +1,8 @@
 /** The page's frame: the session, the navigation and the current view. */
 import { useEffect, useState } from 'preact/hooks';
 import { setZone, ZONE_CHANGE, zoneOf } from './format/zone.ts';
+import { Menu } from './parts/menu.tsx';
+import { useTables } from './parts/table.tsx';
 import { useLoad } from './state/load.ts';
 import {
   ADMIN_VIEWS,
@@ -169,7 +171,10 @@ function Frame() {
   return (
     <>
       <header class="top">
-        <span class="brand">Weir</span>
+        <a class="brand" href={linkTo('overview', {})}>
+          <Mark />
+          Weir
+        </a>
         <nav aria-label="Views">
           {views.map((one) => (
             <a
@@ -193,6 +198,7 @@ function Frame() {
               <option value="local">My time</option>
             </select>
           </label>
+          <SaveMenu />
           {view !== null && (
             <button type="button" class="quiet" onClick={() => setViews(true)}>
               Views
@@ -221,6 +227,28 @@ function Frame() {
       )}
       <Foot />
     </>
+  );
+}
+
+/** Water over a weir. */
+export function Mark() {
+  return (
+    <svg class="mark" width="20" height="20" viewBox="0 0 16 16" aria-hidden="true">
+      <rect class="ground" width="16" height="16" rx="4" />
+      <path d="M2.5 5.5h5.5v5h5.5" />
+    </svg>
+  );
+}
+
+/** The one place that saves tables. */
+function SaveMenu() {
+  const tables = useTables();
+  if (tables.length === 0) return null;
+  const actions = tables.map(([label, act]) => ({ label, name: `${label} as CSV`, act }));
+  return (
+    <Menu name="Tables as CSV" actions={actions}>
+      CSV
+    </Menu>
   );
 }
 

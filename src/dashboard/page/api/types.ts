@@ -11,9 +11,10 @@ import type {
 } from '../../../api/status-view.ts';
 import type { KeyFacts } from '../../../auth/key-facts.ts';
 import type { FullKey } from '../../../metering/ledger.ts';
-import type { Row, Sums, TagGroup } from '../../../metering/report.ts';
+import type { NamedGroups, Row, Sums, TagGroup } from '../../../metering/report.ts';
+import type { Distribution, Spread } from '../../../metering/speeds.ts';
 
-export type { Row, Sums };
+export type { Distribution, NamedGroups, Row, Spread, Sums };
 export type UsageRecord = RecordView;
 export type Status = UsageRecord['status'];
 
@@ -33,6 +34,8 @@ export type GroupName =
 export interface Report {
   readonly data: readonly Row[];
   readonly total: Sums;
+  readonly distribution: Distribution;
+  readonly named: NamedGroups;
 }
 
 /** Requests that were refused before any upstream was called. */
@@ -113,7 +116,7 @@ export interface BudgetUse {
 }
 
 /** What was added to a budget for one period. */
-interface TopUp {
+export interface TopUp {
   readonly id: string;
   readonly time: string;
   readonly actor: string;

@@ -20,8 +20,9 @@ interface StackProps {
   readonly format: (value: number) => string;
   /** Lines for values that have no sum, such as percentiles. */
   readonly isLines: boolean;
-  /** Opens the requests of a step. */
-  readonly onOpen: (step: string) => void;
+  /** Opens the requests of a step. Absent: nothing tells them apart. */
+  readonly onOpen?: (step: string) => void;
+  readonly note?: string | false;
   readonly height?: number;
   /** The minimum width of the labels of values, in characters, so that the axes of several charts are aligned. */
   readonly axisChars?: number;
@@ -31,7 +32,17 @@ interface StackProps {
 }
 
 export function Stack(props: StackProps) {
-  const { label, steps, series, format, isLines, onOpen, labelOf = stepLabel, titleOf = stepTitle } = props;
+  const {
+    label,
+    steps,
+    series,
+    format,
+    isLines,
+    onOpen,
+    note,
+    labelOf = stepLabel,
+    titleOf = stepTitle,
+  } = props;
   const [box, width] = useWidth<HTMLDivElement>();
   /** The index of the selected step. */
   const [at, setAt] = useState<number | null>(null);
@@ -40,16 +51,17 @@ export function Stack(props: StackProps) {
   const go = (to: number) => setAt(Math.max(0, Math.min(steps.length - 1, to)));
   const open = () => {
     const step = at === null ? undefined : steps[at];
-    if (step !== undefined) onOpen(step);
+    if (step !== undefined) onOpen?.(step);
   };
   return (
     <figure class="chart">
+      <Legend label={label} series={series} />
       <div
         ref={box}
         role="group"
         tabIndex={0}
-        class="plot"
-        aria-label={`${label}: the arrow keys read each ${isLines ? 'point' : 'bar'}, Enter opens its requests`}
+        class={onOpen ? 'plot opens' : 'plot'}
+        aria-label={`${label}: the arrow keys read each ${isLines ? 'point' : 'bar'}${onOpen ? ', Enter opens its requests' : ''}`}
         onClick={open}
         onKeyDown={({ key }) => {
           if (key === 'Enter') open();
@@ -91,7 +103,7 @@ export function Stack(props: StackProps) {
           )}
         </div>
       </div>
-      <Legend label={label} series={series} />
+      {note && <p class="hint">{note}</p>}
     </figure>
   );
 }
@@ -235,7 +247,7 @@ function Line({ scale: { x, y, slot }, of: { colour, values }, at }: LineProps) 
 }
 
 /** A line through the measured values, with a gap where nothing was measured. */
-function pathOf(
+export function pathOf(
   values: readonly (number | null)[],
   x: (i: number) => number,
   y: (value: number) => number,
@@ -275,11 +287,12 @@ function Tip({ title, sum, series, at, format }: TipProps) {
   );
 }
 
+/** The name of the chart, and those of its series where there are several. */
 function Legend({ label, series }: Pick<StackProps, 'label' | 'series'>) {
   return (
     <figcaption>
-      {label}
-      {series.map(({ name, colour }) => (
+      <strong>{label}</strong>
+      {(series.length > 1 ? series : []).map(({ name, colour }) => (
         <span key={name}>
           <span class={`swatch ${colour}`} aria-hidden="true" />
           <bdi>{name}</bdi>

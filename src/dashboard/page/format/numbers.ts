@@ -1,6 +1,8 @@
 /** Formats numbers in the browser's locale. An unknown number is a dash. */
 
 export const NONE = '–';
+/** In place of a value that is loading, which is not the same as none. */
+export const WAITING = '…';
 
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const compactly = new Intl.NumberFormat(undefined, { notation: 'compact', maximumSignificantDigits: 3 });

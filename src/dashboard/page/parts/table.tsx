@@ -1,6 +1,6 @@
-/** A table described by its columns, which can be sorted and saved as CSV, and a list of named facts. */
+/** A table described by its columns, which can be sorted and saved as CSV, and a list of named facts. And the tables on the page, for the menu that saves them. */
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { csvLine } from '../../../shared/csv.ts';
 import { count, NONE } from '../format/numbers.ts';
 
@@ -38,12 +38,16 @@ export type Sort = string;
 
 interface TableProps<Item> {
   readonly label: string;
+  /** The label is its heading. */
+  readonly title?: boolean;
   readonly columns: readonly Column<Item>[];
   readonly items: readonly Item[];
   readonly idOf: (item: Item) => string;
   readonly lookOf?: (item: Item) => string;
-  /** Called on a click anywhere in a row. A link in the row does the same for the keyboard. */
+  /** Called on a click anywhere in a row, except on a link or a button. A link in the row does the same for the keyboard. */
   readonly onOpen?: (item: Item) => void;
+  /** On a phone, rows unfold although they open, because what they open to does not have their columns. */
+  readonly unfolds?: boolean;
   /** The order until a head is chosen. Absent: the order of the items. */
   readonly sortedBy?: Sort;
   /** How many rows are shown first, and with each click on "Show more". Absent: all. */
@@ -58,10 +62,11 @@ interface TableProps<Item> {
 const MIN_SEARCHED = 10;
 
 export function Table<Item>(props: TableProps<Item>) {
-  const { label, columns: all, items, idOf, lookOf, onOpen, sortedBy = '', page = [items.length, 0] } = props;
+  const { label, columns: all, items, idOf, lookOf, onOpen, unfolds = false, sortedBy = '' } = props;
+  const { page = [items.length, 0] } = props;
   const columns = all.filter(({ look }) => look !== 'csv');
   const [search, setSearch] = useState('');
-  const { searched, note } = props;
+  const { searched, note, title } = props;
   const part = search.trim().toLowerCase();
   const found =
     searched === undefined || part === ''
@@ -71,7 +76,7 @@ export function Table<Item>(props: TableProps<Item>) {
   const [more, setMore] = useState(0);
   const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
   const hasMain = columns.some(({ isMain }) => isMain);
-  const canUnfold = hasMain && onOpen === undefined;
+  const canUnfold = hasMain && (unfolds || onOpen === undefined);
   const toggle = (id: string) =>
     setUnfolded(
       (before) => new Set(before.has(id) ? [...before].filter((one) => one !== id) : [...before, id]),
@@ -82,8 +87,11 @@ export function Table<Item>(props: TableProps<Item>) {
   const [first, step] = page;
   const shown = sorted.slice(0, first + more);
   const left = sorted.length - shown.length;
+  useSaving(label, () => saveCsv(label, all, shown));
+  const [box, isCut] = useCut();
   return (
-    <>
+    <section class="table">
+      {title && <h2>{label}</h2>}
       {searched !== undefined && items.length >= MIN_SEARCHED && (
         <input
           type="search"
@@ -93,7 +101,12 @@ export function Table<Item>(props: TableProps<Item>) {
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
       )}
-      <section class="scroll" aria-label={label} tabIndex={0}>
+      {isCut && (
+        <p class="hint cut">
+          <span aria-hidden="true">⇆ </span>This table scrolls sideways.
+        </p>
+      )}
+      <section ref={box} class={isCut ? 'scroll wide' : 'scroll'} aria-label={label} tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -118,7 +131,7 @@ export function Table<Item>(props: TableProps<Item>) {
                         }
                       >
                         {head}
-                        <span aria-hidden="true">{isSorted ? (isDown ? ' ▼' : ' ▲') : ''}</span>
+                        <span aria-hidden="true">{isSorted ? (isDown ? '\u00a0▼' : '\u00a0▲') : ''}</span>
                       </button>
                     )}
                   </th>
@@ -130,9 +143,13 @@ export function Table<Item>(props: TableProps<Item>) {
             {shown.map((item) => {
               const id = idOf(item);
               const isUnfolded = unfolded.has(id);
-              const looks = [lookOf?.(item), hasMain && 'folds', isUnfolded && 'unfolded'];
+              const looks = [lookOf?.(item), onOpen && 'opens', hasMain && 'folds', isUnfolded && 'unfolded'];
               return (
-                <tr key={id} class={looks.filter(Boolean).join(' ')} onClick={onOpen && (() => onOpen(item))}>
+                <tr
+                  key={id}
+                  class={looks.filter(Boolean).join(' ')}
+                  onClick={onOpen && ((event) => isOfRow(event.target) && onOpen(item))}
+                >
                   {columns.map(({ head, look = '', cell, value, isMain, unit }, i) => (
                     <td key={head} class={isMain ? `${look} main` : look} data-head={head} data-unit={unit}>
                       {cell === undefined ? value?.(item) : cell(item)}
@@ -157,23 +174,65 @@ export function Table<Item>(props: TableProps<Item>) {
       </section>
       {found.length === 0 && <p class="hint">No row has this text.</p>}
       {note && <p class="hint foot">{note}</p>}
-      <p class="more">
-        {left > 0 && (
+      {left > 0 && (
+        <p class="more">
           <button type="button" onClick={() => setMore(more + step)}>
             Show {Math.min(left, step)} more of {left}
           </button>
-        )}
-        <button
-          type="button"
-          class="link"
-          aria-label={`${label} as CSV`}
-          onClick={() => saveCsv(label, all, shown)}
-        >
-          CSV
-        </button>
-      </p>
-    </>
+        </p>
+      )}
+    </section>
   );
+}
+
+/** Whether a click is on the row itself: links and buttons in it have their own meaning, and text that is selected is not a click. */
+function isOfRow(target: EventTarget | null): boolean {
+  const isControl = target instanceof Element && target.closest('a, button, input, .menu') !== null;
+  return !isControl && String(getSelection()) === '';
+}
+
+/** Whether a table is wider than its box. */
+function useCut() {
+  const box = useRef<HTMLElement>(null);
+  const [isCut, setCut] = useState(false);
+  useEffect(() => {
+    const { current } = box;
+    if (current === null) return;
+    const measure = () => setCut(current.scrollWidth > current.clientWidth + 1);
+    const observer = new ResizeObserver(measure);
+    for (const one of [current, ...current.children]) observer.observe(one);
+    return () => observer.disconnect();
+  }, []);
+  return [box, isCut] as const;
+}
+
+/** The tables on the page, by their labels, and what saves each. */
+const tables = new Map<string, { readonly current: () => void }>();
+const CHANGE = 'weir-tables';
+
+function useSaving(label: string, save: () => void): void {
+  const latest = useRef(save);
+  latest.current = save;
+  useEffect(() => {
+    tables.set(label, latest);
+    dispatchEvent(new Event(CHANGE));
+    return () => {
+      tables.delete(label);
+      dispatchEvent(new Event(CHANGE));
+    };
+  }, [label]);
+}
+
+/** The labels of the tables on the page, in their order, each with what saves it as CSV. */
+export function useTables(): readonly (readonly [label: string, save: () => void])[] {
+  const [shown, setShown] = useState<readonly string[]>([]);
+  useEffect(() => {
+    const update = () => setShown([...tables.keys()]);
+    update();
+    addEventListener(CHANGE, update);
+    return () => removeEventListener(CHANGE, update);
+  }, []);
+  return shown.map((label) => [label, () => tables.get(label)?.current()]);
 }
 
 function sortItems<Item>(

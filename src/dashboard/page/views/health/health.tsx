@@ -178,7 +178,7 @@ function providerColumns(errors: readonly ProviderError[]): readonly Column<Prov
     numberColumn('Failed', ({ last_hour }) => last_hour.error_rate, share),
     numberColumn('Retried', ({ last_hour }) => last_hour.retry_rate, share),
     numberColumn('First token', ({ last_hour }) => last_hour.median_first_token_ms, milliseconds),
-    numberColumn('p95', ({ last_hour }) => last_hour.p95_first_token_ms, milliseconds),
+    numberColumn('Slowest 5%', ({ last_hour }) => last_hour.p95_first_token_ms, milliseconds),
     { head: 'Models', look: 'name', value: ({ last_hour }) => last_hour.models.join(', ') || NONE },
     {
       head: 'Last error',

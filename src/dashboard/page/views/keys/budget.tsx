@@ -7,11 +7,13 @@ import type {
   KeyStatus,
   Limits,
   LimitUse,
+  TopUp,
 } from '../../api/types.ts';
 import { amount, count, NONE } from '../../format/numbers.ts';
 import { exactTime } from '../../format/times.ts';
 import { Meter } from '../../parts/controls.tsx';
-import type { Fact } from '../../parts/table.tsx';
+import { Name } from '../../parts/name.tsx';
+import { type Column, type Fact, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
 
@@ -21,15 +23,16 @@ interface BudgetProps {
   readonly reloads: number;
 }
 
-export function Budget({ of: key, reloads }: BudgetProps) {
+/** One line, whatever budgets the key has: the one that is nearest to its end. */
+export function BudgetLine({ of: key, reloads }: BudgetProps) {
   return key.budget === undefined ? (
     <span class="hint">{NONE}</span>
   ) : (
-    <LoadedBudget of={key} reloads={reloads} />
+    <LoadedLine of={key} reloads={reloads} />
   );
 }
 
-function LoadedBudget({ of: key, reloads }: BudgetProps) {
+function LoadedLine({ of: key, reloads }: BudgetProps) {
   const { api } = useSession();
   const { value, problem } = useLoad<KeyStatus>(
     (signal) => api.get(`/admin/keys/${key.id}`, {}, signal),
@@ -37,19 +40,39 @@ function LoadedBudget({ of: key, reloads }: BudgetProps) {
     reloads,
   );
   if (problem !== null) return <span class="hint">unknown right now</span>;
+  if (value === null) return <span class="hint">…</span>;
+  const limits = budgetsOf(key.budget);
+  const uses = value.budgets ?? (value.budget ? [value.budget] : []);
+  const part = ({ spent, limit }: BudgetUse) => (limit > 0 ? spent / limit : 1);
+  const [tightest] = uses.map((use, i) => ({ use, of: limits[i] })).sort((a, b) => part(b.use) - part(a.use));
+  if (tightest === undefined) return <span class="hint">{NONE}</span>;
+  const { spent, limit, reserved, unit } = tightest.use;
+  const used = `${amount(spent, unit)} of ${amount(limit, unit)}`;
+  const more = uses.length - 1;
+  return (
+    <span class="usage">
+      <Meter label={`Spent ${used}`} {...{ spent, reserved, limit }} />
+      {used} {periodInWords(tightest.of?.per ?? 'total')}
+      {more > 0 && <span class="hint">and {count(more)} more</span>}
+    </span>
+  );
+}
+
+const TOP_UPS: readonly Column<TopUp>[] = [
+  { head: 'Time', value: ({ time }) => time, cell: ({ time }) => exactTime(time) },
+  { head: 'By', look: 'name', value: ({ actor }) => actor, cell: ({ actor }) => <Name text={actor} /> },
+  { head: 'Added', value: ({ add }) => amountsInWords(add) },
+  { head: 'For', value: ({ period }) => period },
+  { head: 'Note', value: ({ note }) => note, cell: ({ note }) => <bdi>{note || NONE}</bdi> },
+];
+
+/** What was added to the budgets of a key. */
+export function TopUps({ of: { top_ups = [] } }: { of: KeyStatus }) {
+  if (top_ups.length === 0) return null;
   return (
     <>
-      <BudgetBars standing={value} of={key.budget} />
-      {value?.top_ups?.map(({ id, time, actor, add, note }) => (
-        <p key={id} class="hint">
-          {amountsInWords(add)} added by <bdi>{actor}</bdi>, {exactTime(time)}
-          {note !== '' && (
-            <>
-              : <bdi>{note}</bdi>
-            </>
-          )}
-        </p>
-      ))}
+      <h2 class="foot">Top-ups</h2>
+      <Table label="Top-ups" columns={TOP_UPS} items={top_ups} idOf={({ id }) => id} />
     </>
   );
 }

@@ -1,9 +1,9 @@
 /** The page of one key, for the admin: what is left of its limits, who uses it, what was changed, its last requests and failures. */
-import type { ComponentChildren } from 'preact';
 import type { AuditPage, Key, KeyStatus, Report, Row } from '../../api/types.ts';
 import { count, milliseconds, money, NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { utcDayOf } from '../../format/zone.ts';
+import type { Action } from '../../parts/menu.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Facts, numberColumn, Table } from '../../parts/table.tsx';
@@ -12,7 +12,7 @@ import { linkTo } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
 import { columnsOf as auditColumns } from '../audit/audit.tsx';
 import { currenciesOf } from '../overview/metrics.ts';
-import { Budget, limitFacts, limitsInWords } from './budget.tsx';
+import { limitFacts, limitsInWords, TopUps } from './budget.tsx';
 import { Latest } from './latest.tsx';
 
 const DAY_MS = 86_400_000;
@@ -23,7 +23,7 @@ const CHANGES = '10';
 interface KeyPageProps {
   readonly of: Key;
   /** What may be done with the key. */
-  readonly actions: ComponentChildren;
+  readonly actions: readonly Action[];
   /** Incremented to load again. */
   readonly reloads: number;
 }
@@ -33,7 +33,7 @@ export function KeyPage({ of: key, actions, reloads }: KeyPageProps) {
   const { id, name, models, expires_at, created_at, user, tags = {}, per_user } = key;
   const standing = useLoad<KeyStatus>(
     (signal) => api.get(`/admin/keys/${id}`, {}, signal),
-    [api, id],
+    [api, id, JSON.stringify(key.budget)],
     reloads,
   );
   const tagNames = Object.entries(tags).map(([tag, value]) => `${tag}=${value}`);
@@ -42,10 +42,22 @@ export function KeyPage({ of: key, actions, reloads }: KeyPageProps) {
       <p>
         <a href={linkTo('keys', {})}>All keys</a>
       </p>
-      <h2>
+      <h2 class="title">
         <bdi>{name || id}</bdi>
       </h2>
-      <p class="send">{actions}</p>
+      <p class="send">
+        {actions.map(({ label, name, isDangerous, act }) => (
+          <button
+            key={label}
+            type="button"
+            class={isDangerous ? 'danger' : ''}
+            aria-label={name}
+            onClick={act}
+          >
+            {label}
+          </button>
+        ))}
+      </p>
       <Trouble of={standing} />
       <Facts
         facts={[
@@ -53,14 +65,16 @@ export function KeyPage({ of: key, actions, reloads }: KeyPageProps) {
           ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
           user !== undefined && ['User', <bdi>{user}</bdi>],
           tagNames.length > 0 && ['Tags', <bdi>{tagNames.join(', ')}</bdi>],
-          key.budget !== undefined && ['Budget', <Budget of={key} reloads={reloads} />],
-          ...(standing.value === null ? [] : limitFacts({ ...standing.value, budget: null }, undefined)),
+          ...(standing.value === null ? [] : limitFacts(standing.value, key.budget)),
+          key.max_output_tokens !== undefined && ['Max output tokens', count(key.max_output_tokens)],
+          key.require_user === true && ['Requires', 'a user for each request'],
           per_user !== undefined && ['Each user', limitsInWords({ per_user })],
           ['Created', date(created_at)],
           ['Expires', expires_at === null ? 'never' : date(expires_at)],
           key.disabled === true && ['State', 'disabled'],
         ]}
       />
+      {standing.value !== null && <TopUps of={standing.value} />}
       <People keyId={id} reloads={reloads} />
       <Changes keyId={id} reloads={reloads} />
       <Latest filters={{ key: id }} />

@@ -8,14 +8,14 @@ import { date, exactTime, utcDay } from '../../format/times.ts';
 import { utcDayOf } from '../../format/zone.ts';
 import { CopyButton, Refresh } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { Name } from '../../parts/name.tsx';
+import { type Action, Menu } from '../../parts/menu.tsx';
 import { describe, failureWords, Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { linkTo, type Params } from '../../state/route.ts';
+import { goTo, linkTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { isOfLive, LIVE_NAME } from '../live/live-key.ts';
-import { Budget, budgetsOf, limitsInWords } from './budget.tsx';
+import { BudgetLine, budgetsOf, limitsInWords } from './budget.tsx';
 import { KeyForm } from './key-form.tsx';
 import { KeyPage } from './key-page.tsx';
 import { TokenForm, UsageTokens } from './usage-tokens.tsx';
@@ -92,6 +92,7 @@ export function Keys({ params }: { params: Params }) {
             [id, name, user, ...Object.values(tags)].join('\n')
           }
           lookOf={(key) => (isExpired(key) || key.disabled ? 'over' : '')}
+          onOpen={({ id }) => goTo('keys', {}, { id })}
         />
       )}
       <UsageTokens
@@ -105,7 +106,7 @@ export function Keys({ params }: { params: Params }) {
   return (
     <>
       {chosen !== undefined ? (
-        <KeyPage of={chosen} actions={<Actions of={chosen} onOpen={setOpen} />} reloads={reloads} />
+        <KeyPage of={chosen} actions={actionsOf(chosen, setOpen)} reloads={reloads} />
       ) : params.id !== undefined && value !== null ? (
         <div class="empty">
           <strong>There is no such key</strong>
@@ -224,7 +225,7 @@ const nameColumn = (view: 'keys' | 'overview'): Column<Pick<Key, 'id' | 'name'>>
   value: ({ id, name }) => name || id,
   cell: ({ id, name }) => (
     <a href={view === 'keys' ? linkTo(view, { id }) : linkTo(view, { key: id })}>
-      <Name title={id} text={name || id} />
+      <bdi title={name === '' ? id : `${name} (${id})`}>{name || id}</bdi>
     </a>
   ),
 });
@@ -293,10 +294,15 @@ function isExpired({ expires_at }: Key): boolean {
 
 /** The columns of what keys fix for their requests, shown if any key does so. */
 const facts: readonly Column<Key>[] = [
-  { head: 'User', look: 'name', value: ({ user }) => user, cell: ({ user }) => user && <Name text={user} /> },
+  {
+    head: 'User',
+    look: 'name',
+    value: ({ user }) => user,
+    cell: ({ user }) => user && <bdi title={user}>{user}</bdi>,
+  },
   {
     head: 'Tags',
-    look: 'limits',
+    look: 'short',
     value: ({ tags = {} }) =>
       Object.entries(tags)
         .map(([name, value]) => `${name}=${value}`)
@@ -331,14 +337,22 @@ function columnsOf(
         return <span class="hint">{used === null ? NONE : `not in ${USED_DAYS} d`}</span>;
       },
     },
-    { head: 'Budget', cell: (key) => <Budget of={key} reloads={reloads} /> },
-    { head: 'Limits', look: 'hint limits', value: limitsInWords },
+    { head: 'Budget', cell: (key) => <BudgetLine of={key} reloads={reloads} /> },
+    {
+      head: 'Limits',
+      look: 'hint short',
+      value: limitsInWords,
+      cell: (key) => <span title={limitsInWords(key)}>{limitsInWords(key)}</span>,
+    },
     ...facts.filter(({ value }) => keys.some((key) => value?.(key))),
     {
       head: 'Models',
       look: 'name',
       value: ({ models }) => models?.join(', ') ?? 'all',
-      cell: ({ models }) => <Name text={models?.join(', ') ?? 'all'} />,
+      cell: ({ models }) => {
+        const text = models?.join(', ') ?? 'all';
+        return <bdi title={text}>{text}</bdi>;
+      },
     },
     { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
     {
@@ -349,7 +363,8 @@ function columnsOf(
           {key.expires_at === null ? 'never' : (isExpired(key) ? 'expired ' : '') + date(key.expires_at)}
           {key.disabled && <span class="badge">disabled</span>}
           {key.old_key_expires_at && (
-            <span class="hint served" title={exactTime(key.old_key_expires_at)}>
+            <span class="hint" title={exactTime(key.old_key_expires_at)}>
+              {' '}
               old secret until {date(key.old_key_expires_at)}
             </span>
           )}
@@ -359,26 +374,29 @@ function columnsOf(
     {
       head: 'Actions',
       look: 'actions',
-      cell: (key) => <Actions of={key} onOpen={onOpen} />,
+      cell: (key) => (
+        <Menu name={`Actions of ${key.name || key.id}`} actions={actionsOf(key, onOpen)}>
+          ⋯
+        </Menu>
+      ),
     },
   ];
 }
 
-function Actions({ of: key, onOpen }: { of: Key; onOpen: (open: Open) => void }) {
-  const button = (label: string, kind: 'change' | 'top up' | 'switch' | 'rotate' | 'revoke') => (
-    <button type="button" aria-label={`${label} ${key.name || key.id}`} onClick={() => onOpen({ kind, key })}>
-      {label}
-    </button>
-  );
-  return (
-    <>
-      {button('Change', 'change')}
-      {key.budget !== undefined && button('Top up', 'top up')}
-      {button(key.disabled ? 'Enable' : 'Disable', 'switch')}
-      {button('Rotate', 'rotate')}
-      {button('Revoke', 'revoke')}
-    </>
-  );
+function actionsOf(key: Key, onOpen: (open: Open) => void): readonly Action[] {
+  const action = (label: string, kind: 'change' | 'top up' | 'switch' | 'rotate' | 'revoke'): Action => ({
+    label,
+    name: `${label} ${key.name || key.id}`,
+    isDangerous: kind === 'revoke',
+    act: () => onOpen({ kind, key }),
+  });
+  return [
+    action('Change', 'change'),
+    ...(key.budget === undefined ? [] : [action('Top up', 'top up')]),
+    action(key.disabled ? 'Enable' : 'Disable', 'switch'),
+    action('Rotate', 'rotate'),
+    action('Revoke', 'revoke'),
+  ];
 }
 
 const EXAMPLE = { model: 'provider/model', messages: [{ role: 'user', content: 'Hello' }], stream: true };

@@ -57,7 +57,6 @@ function Newest({ title, filters, empty }: NewestProps) {
           columns={columnsOf(params, names, false, records)}
           items={records}
           idOf={({ request_id }) => request_id}
-          lookOf={() => 'opens'}
           onOpen={({ request_id }) => goTo('requests', params, { id: request_id })}
         />
       )}

@@ -24,6 +24,7 @@ export function OwnKey() {
   return (
     <>
       <Trouble of={loaded} />
+      <h2>What is left</h2>
       <Facts
         facts={[
           ['Name', <bdi>{value.name || value.user || value.id}</bdi>],
@@ -46,7 +47,8 @@ export function OwnKey() {
         Refresh
       </button>
       <Connect model={ids?.[0] ?? 'provider/model'} />
-      <h2 class="foot">Models</h2>
+      <h2 class="foot">Models that the key may use</h2>
+      {ids === null && models.isLoading && <p class="hint">Loading …</p>}
       {models.problem !== null && <Trouble of={models} />}
       {ids !== null && <Models ids={ids} />}
       <Latest filters={{}} />
@@ -54,21 +56,22 @@ export function OwnKey() {
   );
 }
 
+const OPENAI = `${BASE_URL}/v1`;
+
 /** The lines that connect each client. None has the secret, which others may see on the screen. */
 function linesOf(model: string): readonly (readonly [client: string, lines: string])[] {
+  const anthropic = `export ANTHROPIC_BASE_URL=${BASE_URL}\nexport ANTHROPIC_AUTH_TOKEN=$WEIR_KEY`;
+  const gemini = `export GOOGLE_GEMINI_BASE_URL=${BASE_URL}\nexport GEMINI_API_KEY=$WEIR_KEY`;
   return [
-    [
-      'OpenAI’s SDKs, and clients with their variables',
-      `export OPENAI_BASE_URL=${BASE_URL}/v1\nexport OPENAI_API_KEY=$WEIR_KEY`,
-    ],
-    [
-      'Claude Code, Anthropic’s SDKs',
-      `export ANTHROPIC_BASE_URL=${BASE_URL}\nexport ANTHROPIC_AUTH_TOKEN=$WEIR_KEY\nexport ANTHROPIC_MODEL=${model}`,
-    ],
+    ['OpenAI’s SDKs', `export OPENAI_BASE_URL=${OPENAI}\nexport OPENAI_API_KEY=$WEIR_KEY`],
+    ['Anthropic’s SDKs', anthropic],
+    ['Google’s SDKs', gemini],
+    ['Claude Code', `${anthropic}\nexport ANTHROPIC_MODEL=${model}\nclaude`],
     [
       'Codex (~/.codex/config.toml)',
-      `model = "${model}"\nmodel_provider = "weir"\n\n[model_providers.weir]\nname = "Weir"\nbase_url = "${BASE_URL}/v1"\nenv_key = "WEIR_KEY"\nwire_api = "responses"`,
+      `model = "${model}"\nmodel_provider = "weir"\n\n[model_providers.weir]\nname = "Weir"\nbase_url = "${OPENAI}"\nenv_key = "WEIR_KEY"\nwire_api = "responses"`,
     ],
+    ['Gemini CLI', `${gemini}\ngemini -m ${model}`],
     ['curl', curlOf(null, { model, stream: true, messages: [{ role: 'user', content: 'Say hello.' }] })],
   ];
 }
@@ -78,6 +81,13 @@ function Connect({ model }: { model: string }) {
     <>
       <h2 class="foot">Connect a client</h2>
       <p class="hint">WEIR_KEY is the variable that holds your key.</p>
+      <Facts
+        facts={[
+          ['OpenAI’s clients', <span class="code">{OPENAI}</span>],
+          ['Anthropic’s clients', <span class="code">{BASE_URL}</span>],
+          ['Gemini’s clients', <span class="code">{BASE_URL}</span>],
+        ]}
+      />
       {linesOf(model).map(([client, lines], i) => (
         <details key={client} open={i === 0}>
           <summary>{client}</summary>

@@ -10,7 +10,7 @@ import type {
   UsageRecord,
 } from '../../api/types.ts';
 import { errorWords } from '../../format/endings.ts';
-import { compact, count, money, NONE, share } from '../../format/numbers.ts';
+import { compact, count, money, NONE, share, WAITING } from '../../format/numbers.ts';
 import { moment, timeOfDay } from '../../format/times.ts';
 import { zoneName } from '../../format/zone.ts';
 import { Meter, Refresh } from '../../parts/controls.tsx';
@@ -62,18 +62,20 @@ export function Now({ params }: { params: Params }) {
       <Anomalies filters={{}} currency={currency} nameOf={nameOf} refreshes={refreshes} />
       <div class="now">
         <InFlight refreshes={refreshes} />
-        <Spend report={month.value} currency={currency} refreshes={refreshes} />
+        <Spend report={month.value} isLoading={month.isLoading} currency={currency} refreshes={refreshes} />
         <Figure
           name="Tokens a second"
+          isLoading={recent.isLoading}
           value={records && compact(Math.round(tokensOf(records) / (SPAN_MS / 1000)))}
           hint={`prompts and outputs of the last ${MINUTES} minutes`}
         />
         <Figure
           name="Requests"
+          isLoading={recent.isLoading}
           value={records && compact(records.length) + (records.length < MAX_RECORDS ? '' : ' or more')}
           hint={`that began in the last ${MINUTES} minutes`}
         />
-        <Errors records={records} />
+        <Errors records={records} isLoading={recent.isLoading} />
       </div>
       {records !== null && <ErrorTable records={records} />}
       {isAdmin && <Limited refreshes={refreshes} />}
@@ -83,18 +85,19 @@ export function Now({ params }: { params: Params }) {
 
 interface FigureProps {
   readonly name: string;
-  /** Null: not loaded. */
+  /** Null: not known. */
   readonly value: string | null;
+  readonly isLoading: boolean;
   readonly hint: string;
   readonly isBad?: boolean;
 }
 
-function Figure({ name, value, hint, isBad = false }: FigureProps) {
+function Figure({ name, value, isLoading, hint, isBad = false }: FigureProps) {
   return (
     <dl class={isBad ? 'bad' : ''}>
       <dt>{name}</dt>
       <dd>
-        <span class="value">{value ?? NONE}</span>
+        <span class="value">{value ?? (isLoading ? WAITING : NONE)}</span>
         <span class="hint">{hint}</span>
       </dd>
     </dl>
@@ -110,7 +113,7 @@ function InFlight({ refreshes }: { refreshes: number }) {
 
 function InIsolate({ refreshes }: { refreshes: number }) {
   const { api } = useSession();
-  const { value } = useLoad<Pick<Deployment, 'in_flight'>>(
+  const { value, isLoading } = useLoad<Pick<Deployment, 'in_flight'>>(
     (signal) => api.get('/v1/admin/status', { only: 'isolate' }, signal),
     [api],
     refreshes,
@@ -118,6 +121,7 @@ function InIsolate({ refreshes }: { refreshes: number }) {
   return (
     <Figure
       name="In flight"
+      isLoading={isLoading}
       value={value && count(value.in_flight.requests)}
       hint="in the isolate that answered; others count their own"
     />
@@ -126,11 +130,16 @@ function InIsolate({ refreshes }: { refreshes: number }) {
 
 function OfKey({ refreshes }: { refreshes: number }) {
   const { api } = useSession();
-  const { value } = useLoad<KeyStatus>((signal) => api.get('/v1/key', {}, signal), [api], refreshes);
+  const { value, isLoading } = useLoad<KeyStatus>(
+    (signal) => api.get('/v1/key', {}, signal),
+    [api],
+    refreshes,
+  );
   const { concurrent = null } = value ?? {};
   return (
     <Figure
       name="In flight"
+      isLoading={isLoading}
       value={concurrent && count(concurrent.running)}
       hint={
         concurrent === null
@@ -143,14 +152,15 @@ function OfKey({ refreshes }: { refreshes: number }) {
 
 interface SpendProps {
   readonly report: Report | null;
+  readonly isLoading: boolean;
   readonly currency: string;
   readonly refreshes: number;
 }
 
 /** Today, the month so far, its forecast at the pace of the last seven days, and the monthly budgets. */
-function Spend({ report, currency, refreshes }: SpendProps) {
+function Spend({ report, isLoading, currency, refreshes }: SpendProps) {
   const budget = useMonthlyBudget(currency, refreshes);
-  if (report === null) return <Figure name="Spend today" value={null} hint="" />;
+  if (report === null) return <Figure name="Spend today" value={null} isLoading={isLoading} hint="" />;
   const { today, spent, forecast } = monthOf(report.data, currency, Date.now());
   const format = (amount: number) => money(amount, currency);
   return (
@@ -210,13 +220,19 @@ function tokensOf(records: readonly UsageRecord[]): number {
   return records.reduce((sum, { total_tokens }) => sum + total_tokens, 0);
 }
 
-function Errors({ records }: { records: readonly UsageRecord[] | null }) {
+interface ErrorsProps {
+  readonly records: readonly UsageRecord[] | null;
+  readonly isLoading: boolean;
+}
+
+function Errors({ records, isLoading }: ErrorsProps) {
   const failed = records?.filter(({ status }) => status === 'failed' || status === 'timed_out') ?? [];
   const outages = failed.filter(hasFailed).length;
   const callers = failed.length - outages;
   return (
     <Figure
       name="Errors"
+      isLoading={isLoading}
       value={records && count(outages)}
       isBad={outages > 0}
       hint={[

@@ -1,12 +1,19 @@
 /** The headline figures, compared with the previous range. Each selects the chart's metric. */
-import type { Sums } from '../../api/types.ts';
-import { change, compact, count, milliseconds, money, NONE, rate, share } from '../../format/numbers.ts';
+import type { NamedGroups, Report, Sums } from '../../api/types.ts';
+import { Spark } from '../../charts/spark.tsx';
+import { change, count, milliseconds, money, NONE, rate, share, WAITING } from '../../format/numbers.ts';
+import type { Range } from '../../state/range.ts';
 import { linkTo, type Params } from '../../state/route.ts';
-import { cachedShare, FAILURES, METRICS, type Metric } from './metrics.ts';
+import { type Counted, cachedShare, FAILURES, METRICS, type Metric } from './metrics.ts';
+import { costParts, sparkOf } from './series.ts';
 
 interface FiguresProps {
   readonly now: Sums | null;
   readonly previous: Sums | null;
+  /** Null: not loaded. */
+  readonly steps: Report | null;
+  readonly counted: Readonly<Record<Counted, NamedGroups | null>>;
+  readonly range: Range;
   /** Null: unknown. */
   readonly refused: number | null;
   /** A failure is not the fault of its caller. */
@@ -20,6 +27,7 @@ type Note = (sums: Sums, currency: string) => string | null;
 
 const NOTES: Readonly<Record<string, Note>> = {
   spend: spendNote,
+  requests: ({ requests, cost }, currency) => eachNote(cost[currency], requests, currency),
   cached: ({ cache_write_tokens, prompt_tokens }) =>
     cache_write_tokens > 0
       ? `of the prompts, ${share(cache_write_tokens / Math.max(1, prompt_tokens))} written to the cache`
@@ -31,9 +39,19 @@ const NOTES: Readonly<Record<string, Note>> = {
   speed: ({ p5_tokens_per_second }) => `median, slowest 5% ${rate(p5_tokens_per_second)}`,
 };
 
+/** The mean cost. */
+function eachNote(cost: number | undefined, of: number, currency: string): string | null {
+  return cost === undefined || of === 0 ? null : `${money(cost / of, currency)} each`;
+}
+
 function spendNote(sums: Sums, currency: string): string | null {
   const others = Object.entries(sums.cost).filter(([code]) => code !== currency);
   const notes = others.map(([code, cost]) => `and ${money(cost, code)}`);
+  if (sums.cost_parts !== undefined) {
+    const { input, cached, output } = costParts(sums, currency);
+    const [first, second, third] = [input, cached, output].map((part) => money(part, currency));
+    notes.push(`input ${first}, cached input ${second}, output ${third}`);
+  }
   const estimated = sums.estimated_cost[currency];
   if (estimated !== undefined && estimated > 0) notes.push(`${money(estimated, currency)} of it estimated`);
   if (sums.unpriced_requests > 0) notes.push(`${count(sums.unpriced_requests, 'request')} without a price`);
@@ -52,14 +70,26 @@ function textOf({ format }: Metric, value: number | null, currency: string): str
   return format(currency)(value);
 }
 
-export function Figures({ now, previous, refused, hasOutage, currency, metric, params }: FiguresProps) {
+export function Figures(props: FiguresProps) {
+  const { now, previous, steps, counted, range, refused, hasOutage, currency, metric, params } = props;
   return (
     <dl class="figures">
       {METRICS.map((own) => {
         const isChosen = own.name === metric.name;
         const isRefused = own.name === 'refused';
-        const value = isRefused ? refused : now && headlineOf(own, now, currency);
-        const note = isRefused ? 'before any provider was called' : now && NOTES[own.name]?.(now, currency);
+        const names = own.counts && counted[own.counts];
+        const value = names
+          ? names.count
+          : isRefused
+            ? refused
+            : own.counts || now === null
+              ? null
+              : headlineOf(own, now, currency);
+        const note = names
+          ? eachNote(names.cost[currency], names.count, currency)
+          : isRefused
+            ? 'before any provider was called'
+            : now && NOTES[own.name]?.(now, currency);
         return (
           <div
             key={own.name}
@@ -75,9 +105,10 @@ export function Figures({ now, previous, refused, hasOutage, currency, metric, p
             </dt>
             <dd>
               <span class="value">
-                {isRefused && value !== null ? compact(value) : textOf(own, value, currency)}
+                {now === null && value === null ? WAITING : textOf(own, value, currency)}
+                {names && !names.is_exact && ' or more'}
               </span>
-              {!isRefused && (
+              {!isRefused && !own.counts && (
                 <Trend
                   now={value}
                   previous={previous && headlineOf(own, previous, currency)}
@@ -86,6 +117,7 @@ export function Figures({ now, previous, refused, hasOutage, currency, metric, p
               )}
               {note && <span class="hint">{note}</span>}
             </dd>
+            {steps !== null && <Spark values={sparkOf(own, steps.data, range, currency)} />}
           </div>
         );
       })}

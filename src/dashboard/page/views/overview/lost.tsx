@@ -24,8 +24,8 @@ export function Lost({ byCause, byApp, currency }: LostProps) {
   if (causes.length === 0) return null;
   return (
     <>
-      <h2 class="foot">Lost to cache breaks</h2>
       <Table
+        title
         label="Lost to cache breaks, by cause"
         columns={[
           {
@@ -41,6 +41,7 @@ export function Lost({ byCause, byApp, currency }: LostProps) {
         idOf={({ cache_cause = '' }) => cache_cause}
       />
       <Table
+        title
         label="Lost to cache breaks, by app"
         columns={[
           { head: 'App', value: ({ app = '' }) => app, cell: ({ app = '' }) => <bdi>{app || 'none'}</bdi> },

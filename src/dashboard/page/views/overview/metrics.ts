@@ -1,8 +1,11 @@
 /** The metrics of the overview, and the order and colours of its groups. */
-import type { GroupName, Row, Sums } from '../../api/types.ts';
+import type { Distribution, GroupName, Row, Sums } from '../../api/types.ts';
 import { coloursOf } from '../../charts/colours.ts';
 import { compact, milliseconds, money, rate, share } from '../../format/numbers.ts';
 import { OTHER } from '../../state/groups.ts';
+
+/** Facts whose names are counted. */
+export type Counted = 'user' | 'session';
 
 /** A line of a metric whose values are not sums. Null: nothing was measured. */
 interface Line {
@@ -20,6 +23,10 @@ export interface Metric {
   readonly column: string;
   /** Drawn instead of bars: averages and percentiles can't be stacked. */
   readonly lines?: readonly Line[];
+  /** Bars count the names of the fact. */
+  readonly counts?: Counted;
+  /** The speeds whose distribution is drawn beside the lines. */
+  readonly spread?: keyof Distribution;
   /** The filter that selects the counted requests in the list of requests. */
   readonly filter?: Readonly<Record<string, string>>;
   /** More is worse: values are drawn in the colour of failures. */
@@ -52,6 +59,22 @@ export const METRICS: readonly [Metric, ...Metric[]] = [
     valueOf: ({ requests }) => requests,
     format: counts,
     column: 'Requests',
+  },
+  {
+    name: 'users',
+    label: 'Active users',
+    valueOf: NO_SUM,
+    format: counts,
+    column: 'Cost',
+    counts: 'user',
+  },
+  {
+    name: 'sessions',
+    label: 'Sessions',
+    valueOf: NO_SUM,
+    format: counts,
+    column: 'Cost',
+    counts: 'session',
   },
   {
     name: 'tokens',
@@ -109,20 +132,24 @@ export const METRICS: readonly [Metric, ...Metric[]] = [
     format: () => milliseconds,
     column: 'First token',
     lines: [
-      { name: 'median', valueOf: ({ median_first_token_ms }) => median_first_token_ms },
-      { name: 'slowest 5%', valueOf: ({ p95_first_token_ms }) => p95_first_token_ms },
+      { name: 'median (p50)', valueOf: ({ median_first_token_ms }) => median_first_token_ms },
+      { name: 'slowest 5% (p95)', valueOf: ({ p95_first_token_ms }) => p95_first_token_ms },
+      { name: 'slowest 1% (p99)', valueOf: ({ p99_first_token_ms }) => p99_first_token_ms },
     ],
+    spread: 'first_token_ms',
   },
   {
     name: 'speed',
     label: 'Tokens a second',
     valueOf: NO_SUM,
     format: () => rate,
-    column: 'Tok/s',
+    column: 'Tokens a second',
     lines: [
-      { name: 'median', valueOf: ({ median_tokens_per_second }) => median_tokens_per_second },
-      { name: 'slowest 5%', valueOf: ({ p5_tokens_per_second }) => p5_tokens_per_second },
+      { name: 'median (p50)', valueOf: ({ median_tokens_per_second }) => median_tokens_per_second },
+      { name: 'slowest 5% (p95)', valueOf: ({ p5_tokens_per_second }) => p5_tokens_per_second },
+      { name: 'slowest 1% (p99)', valueOf: ({ p1_tokens_per_second }) => p1_tokens_per_second },
     ],
+    spread: 'tokens_per_second',
   },
   {
     name: 'refused',

@@ -1,14 +1,16 @@
-/** The chart of the overview: one metric over time, stacked by group. */
+/** The charts of the overview: one metric over time, stacked by group, and beside it what it is made of or how it is spread. */
 import type { Answer } from '../../api/fetch-api.ts';
-import type { GroupName, RefusalRow, Refusals, Report, Row } from '../../api/types.ts';
+import type { Distribution, GroupName, RefusalRow, Refusals, Report, Row } from '../../api/types.ts';
 import { type Series, Stack } from '../../charts/stack.tsx';
+import { compact } from '../../format/numbers.ts';
 import { ProblemBox } from '../../parts/problem.tsx';
-import { groupLabel, isFactGroup, OTHER, valueLabel } from '../../state/groups.ts';
-import { useLoad, within } from '../../state/load.ts';
-import { lineRange, type Range, reportStep, spanOf, stepOfRow, stepsOf } from '../../state/range.ts';
+import { groupLabel, isFactGroup, OTHER } from '../../state/groups.ts';
+import { type Loaded, useLoad, within } from '../../state/load.ts';
+import { lineRange, type Range, reportStep, spanOf, stepsOf } from '../../state/range.ts';
 import { goTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
-import { type Metric, OTHER_COLOUR, type Ranked } from './metrics.ts';
+import type { Metric, Ranked } from './metrics.ts';
+import { countsOf, divide, measuresOf, partSeries, spreadOf, sumsOf } from './series.ts';
 
 interface OverTimeProps {
   readonly range: Range;
@@ -19,6 +21,9 @@ interface OverTimeProps {
   readonly currency: string;
   /** Sorted by the metric, largest first. */
   readonly groups: readonly Ranked[];
+  /** The sums of each step. */
+  readonly totals: Loaded<Report>;
+  readonly distribution: Distribution;
   /** Incremented to load again. */
   readonly refreshes: number;
   readonly nameOf: (key: string) => string;
@@ -32,165 +37,116 @@ interface Data {
   readonly data: readonly Row[];
   /** Only for the metric of refused requests, which have no sums. */
   readonly refusals: readonly RefusalRow[];
-  /** The sums of each step, where a report has too many groups to name each. */
-  readonly totals: readonly Row[] | null;
+  /** The report has too many groups to name each. */
+  readonly hasRest: boolean;
   readonly isDivided: boolean;
   readonly of: string;
 }
 
-export function OverTime({
-  range,
-  params,
-  filters,
-  by,
-  metric,
-  currency,
-  groups,
-  nameOf,
-  refreshes,
-}: OverTimeProps) {
+export function OverTime(props: OverTimeProps) {
+  const { range, params, filters, by, metric, currency, groups, totals, nameOf, refreshes } = props;
   const { api } = useSession();
-  const { lines } = metric;
-  const isLines = lines !== undefined;
+  const { lines, counts } = metric;
   // Percentiles of hours do not sum to one of a day.
-  const drawn = isLines ? lineRange(range) : range;
-  const steps = stepsOf(drawn);
-  const step = reportStep(drawn);
+  const drawn = lines === undefined ? range : lineRange(range);
+  const step = reportStep(range);
   const isRefused = metric.name === 'refused';
+  const group = counts ?? by;
   // Identifies the chart, so that the data of another one is not drawn.
-  const of = isLines ? 'lines' : isRefused ? 'refused' : `bars by ${by}`;
+  const of = lines ? 'lines' : isRefused ? 'refused' : `bars by ${group}`;
   const report = useLoad<Data>(
     within(range, async (signal): Promise<Answer<Data>> => {
-      const fetchReport = (group_by: string, limit = {}) =>
-        api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, ...limit, group_by }, signal);
+      const none = { data: [], refusals: [], hasRest: false, isDivided: false, of };
+      if (lines !== undefined) return { kind: 'answer', value: none };
       if (isRefused) {
         const query = { ...spanOf(range), ...(filters.key && { key: filters.key }), group_by: step };
         const answer = await api.get<Refusals>('/v1/usage/refusals', query, signal);
         return answer.kind === 'answer'
-          ? {
-              ...answer,
-              value: { data: [], refusals: answer.value.data, totals: null, isDivided: false, of },
-            }
+          ? { ...answer, value: { ...none, refusals: answer.value.data } }
           : answer;
       }
-      const divided = isLines
-        ? null
-        : await fetchReport(`${step},${by}`, isFactGroup(by) ? { limit: MAX_ROWS } : {});
+      const limit = isFactGroup(group) ? { limit: MAX_ROWS } : {};
+      const query = { ...spanOf(range), ...filters, ...limit, group_by: `${step},${group}` };
+      const answer = await api.get<Report>('/v1/usage', query, signal);
+      if (answer.kind === 'answer') {
+        const data = answer.value.data.filter((row) => row[step] !== OTHER);
+        const hasRest = data.length < answer.value.data.length;
+        return { kind: 'answer', value: { ...none, data, hasRest, isDivided: true } };
+      }
       // The API refuses a report with too many rows: the bars are then drawn without groups.
-      const isTooLarge =
-        divided !== null &&
-        divided.kind === 'problem' &&
-        divided.problem.kind === 'refused' &&
-        divided.problem.param === 'group_by';
-      const answer = divided === null || isTooLarge ? await fetchReport(step) : divided;
-      if (answer.kind !== 'answer') return answer;
-      const data = answer.value.data.filter((row) => row[step] !== OTHER);
-      const hasRest = data.length < answer.value.data.length;
-      const totals = hasRest ? await fetchReport(step) : null;
-      if (totals?.kind === 'problem') return totals;
-      const isDivided = !isTooLarge && !isLines;
-      return {
-        kind: 'answer',
-        value: { data, refusals: [], totals: totals?.value.data ?? null, isDivided, of },
-      };
+      const isTooLarge = answer.problem.kind === 'refused' && answer.problem.param === 'group_by';
+      return isTooLarge ? { kind: 'answer', value: none } : answer;
     }),
-    [api, JSON.stringify([spanOf(range), filters]), by, of, step],
+    [api, JSON.stringify([spanOf(range), filters]), group, of, step],
     refreshes,
   );
   // The strip above the figures tells of a refresh that failed.
-  if (report.problem !== null && report.value === null)
-    return <ProblemBox problem={report.problem} onRetry={report.reload} />;
-  if (report.value?.of !== of) return <div class="chart waiting" />;
-  const { data, refusals, totals, isDivided } = report.value;
-  const stepOf = (row: Steps) => stepOfRow(drawn, row[step] ?? '');
+  const failed = [report, totals].find(({ problem, value }) => problem !== null && value === null);
+  if (failed?.problem) return <ProblemBox problem={failed.problem} onRetry={failed.reload} />;
+  if (report.value?.of !== of || totals.value === null) return <div class="chart waiting" />;
+  const { data, refusals, hasRest } = report.value;
+  const isDivided = report.value.isDivided && counts === undefined;
+  const rows = totals.value.data;
   const amountOf = (row: Row) => metric.valueOf(row, currency);
-  const byStep = new Map(data.map((row) => [row[step] ?? '', row]));
-  const series: readonly Series[] =
-    lines?.map(({ name, valueOf: measure }, i) => ({
-      name,
-      colour: `c${i}`,
-      values: steps.map((name) => {
-        const row = byStep.get(name);
-        return row === undefined ? null : measure(row);
-      }),
-    })) ??
-    (isDivided
-      ? divide({ data, totals }, steps, stepOf, by, groups, amountOf, nameOf)
-      : [
-          {
-            name: 'All',
-            colour: metric.isBad ? 'status-failed' : 'c0',
-            values: isRefused
-              ? valuesOf(refusals, steps, stepOf, (row) => row.refused_requests)
-              : valuesOf(data, steps, stepOf, amountOf),
-          },
-        ]);
-  const openStep = (step: string) => {
+  const seriesOfAll = (values: readonly number[]): readonly Series[] => [
+    { name: 'All', colour: metric.isBad ? 'status-failed' : 'c0', values },
+  ];
+  const readSeries = (): readonly Series[] => {
+    if (lines !== undefined)
+      return lines.map(({ name, valueOf: measure }, i) => ({
+        name,
+        colour: `c${i}`,
+        values: measuresOf(rows, range, measure),
+      }));
+    if (isRefused) return seriesOfAll(sumsOf(refusals, range, (row) => row.refused_requests));
+    if (counts !== undefined) return seriesOfAll(countsOf(data, range, counts));
+    if (!isDivided) return seriesOfAll(sumsOf(rows, range, amountOf));
+    return divide({ data, totals: hasRest ? rows : null, range, by, groups, amountOf, nameOf });
+  };
+  const openStep = (opened: string) => {
     const { from, to, range: _, hour, by: __, metric: ___, currency: ____, ...kept } = params;
-    const chosen = step.length === 10 ? { from: step, to: step } : { hour: step };
+    const chosen = opened.length === 10 ? { from: opened, to: opened } : { hour: opened };
     goTo('requests', { ...kept, ...chosen, ...metric.filter });
   };
+  const chart = {
+    steps: stepsOf(drawn),
+    format: metric.format(currency),
+    isLines: lines !== undefined,
+    onOpen: openStep,
+  };
+  const parts = metric.name === 'spend' ? partSeries(rows, range, currency) : [];
   return (
-    <section class={report.isLoading ? 'loading' : ''}>
+    <section class={report.isLoading ? 'charts loading' : 'charts'}>
       <Stack
+        {...chart}
         label={`${metric.label} by ${drawn.step}${isDivided ? ` and ${groupLabel(by).toLowerCase()}` : ''}`}
-        steps={steps}
-        series={series}
-        format={metric.format(currency)}
-        isLines={isLines}
-        onOpen={openStep}
+        series={readSeries()}
+        note={
+          (counts === undefined ? !(isDivided || lines || isRefused) : !report.value.isDivided || hasRest) &&
+          'There are too many groups to divide the bars by: narrow the view to see them.'
+        }
       />
-      {!isDivided && !isLines && !isRefused && (
-        <p class="hint">There are too many groups to divide the bars by: narrow the view to see them.</p>
+      {parts.length > 0 && (
+        <Stack {...chart} label="Spend by input, cached input and output" series={parts} />
       )}
+      {metric.spread && <Spread {...props} of={metric.spread} />}
     </section>
   );
 }
 
-type RowValue = (row: Row) => number;
-/** Those of a row that its report is grouped by. */
-type Steps = Partial<Record<Range['step'], string>>;
-
-function valuesOf<Item extends Steps>(
-  rows: readonly Item[],
-  steps: readonly string[],
-  stepOf: (row: Steps) => string,
-  amountOf: (row: Item) => number,
-): number[] {
-  const sums = new Map<string, number>();
-  for (const row of rows) sums.set(stepOf(row), (sums.get(stepOf(row)) ?? 0) + amountOf(row));
-  return steps.map((name) => sums.get(name) ?? 0);
-}
-
-/** One series for each group with its own colour, and one for all others. */
-function divide(
-  { data: rows, totals }: Pick<Data, 'data' | 'totals'>,
-  steps: readonly string[],
-  stepOf: (row: Steps) => string,
-  by: GroupName,
-  groups: readonly Ranked[],
-  amountOf: RowValue,
-  nameOf: (key: string) => string,
-): Series[] {
-  const namedGroups = groups.filter(({ colour }) => colour !== OTHER_COLOUR);
-  const byGroup = Map.groupBy(rows, (row) => row[by] ?? '');
-  const series = namedGroups.map(({ id, colour }) => ({
-    name: valueLabel(by, id, nameOf),
-    colour,
-    values: valuesOf(byGroup.get(id) ?? [], steps, stepOf, amountOf),
-  }));
-  const namedIds = new Set(namedGroups.map(({ id }) => id));
-  const rest = rows.filter((row) => !namedIds.has(row[by] ?? ''));
-  const values =
-    totals === null
-      ? valuesOf(rest, steps, stepOf, amountOf)
-      : valuesOf(totals, steps, stepOf, amountOf).map((all, i) =>
-          Math.max(
-            0,
-            series.reduce((left, { values: ofGroup }) => left - (ofGroup[i] ?? 0), all),
-          ),
-        );
-  if (rest.length > 0 || totals !== null) series.push({ name: 'Others', colour: OTHER_COLOUR, values });
-  // Of failures, the requests without an error are none.
-  return by === 'error' ? series.filter(({ values: ofGroup }) => ofGroup.some(Boolean)) : series;
+/** How many requests of the range were how fast. */
+function Spread({ of, metric, currency, distribution }: OverTimeProps & { of: keyof Distribution }) {
+  const { steps, titles, values } = spreadOf(distribution[of], metric.format(currency));
+  if (steps.length === 0) return null;
+  return (
+    <Stack
+      label={`Requests by ${metric.label.toLowerCase()}`}
+      steps={steps}
+      series={[{ name: 'Requests', colour: 'c0', values }]}
+      format={compact}
+      isLines={false}
+      labelOf={(step) => step}
+      titleOf={(step) => titles[steps.indexOf(step)] ?? step}
+    />
+  );
 }

@@ -21,7 +21,7 @@ export function Overview({ params }: { params: Params }) {
   const { keys, nameOf } = useKeyNames();
   const choice = readChoice(params, isAdmin);
   const { range, filters, isTagMissing } = choice;
-  const { now, previous, why, lostByCause, lostByApp, refused, reload } = useReports(choice);
+  const { now, steps, counted, previous, why, lostByCause, lostByApp, refused, reload } = useReports(choice);
   const [refreshes, setRefreshes] = useState(0);
   const refresh = () => {
     reload();
@@ -49,13 +49,16 @@ export function Overview({ params }: { params: Params }) {
             previous={previous?.total ?? null}
             refused={refused?.total.refused_requests ?? null}
             hasOutage={why?.data.some((row) => row.failed_requests > 0 && row.fault !== 'caller') ?? false}
-            {...{ currency, metric, params }}
+            steps={steps.value}
+            {...{ counted, range, currency, metric, params }}
           />
           {isEmpty && <Empty isFiltered={Object.keys(filters).length > 0} />}
           {shown !== null && !isEmpty && !isTagMissing && (
             <>
               <OverTime
                 {...{ range, params, filters, by: shown.by, metric, currency, groups, nameOf, refreshes }}
+                totals={steps}
+                distribution={shown.distribution}
               />
               <GroupTable
                 {...{ params, by: shown.by, metric, currency, groups, nameOf }}
@@ -69,9 +72,11 @@ export function Overview({ params }: { params: Params }) {
               keys={keys.filter(({ id }) => !filters.key || id === filters.key)}
             />
           )}
-          <Lost byCause={lostByCause?.data ?? []} byApp={lostByApp?.data ?? []} currency={currency} />
-          <Why report={why} params={params} />
-          {refused !== null && <Refused refusals={refused} nameOf={isAdmin ? nameOf : null} />}
+          <div class="tables">
+            <Lost byCause={lostByCause?.data ?? []} byApp={lostByApp?.data ?? []} currency={currency} />
+            <Why report={why} params={params} />
+            {refused !== null && <Refused refusals={refused} nameOf={isAdmin ? nameOf : null} />}
+          </div>
           {now.loadedAt !== null && (
             <p class="hint foot">As of {timeOfDay(now.loadedAt)}. Records show up within a minute.</p>
           )}

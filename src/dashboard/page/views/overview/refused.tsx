@@ -63,7 +63,7 @@ export function Refused({ refusals: { data }, nameOf }: RefusedProps) {
   if (data.length === 0) return null;
   const columns: readonly Column<RefusalRow>[] = [
     { head: 'Code', value: ({ code }) => code, cell: ({ code }) => <bdi class="code">{code}</bdi> },
-    { head: 'Reason', look: 'hint', value: ({ code = '' }: RefusalRow) => REASONS_BY_CODE.get(code) },
+    { head: 'Reason', look: 'hint limits', value: ({ code = '' }: RefusalRow) => REASONS_BY_CODE.get(code) },
     ...(nameOf === null
       ? []
       : [
@@ -77,17 +77,15 @@ export function Refused({ refusals: { data }, nameOf }: RefusedProps) {
     numberColumn('Refused', (row) => row.refused_requests),
   ];
   return (
-    <>
-      <h2 class="foot">Refused requests</h2>
-      <Table
-        label="Refused requests"
-        columns={columns}
-        items={data}
-        sortedBy="-Refused"
-        page={PAGE}
-        idOf={({ code, key }) => `${code} ${key}`}
-      />
-    </>
+    <Table
+      title
+      label="Refused requests"
+      columns={columns}
+      items={data}
+      sortedBy="-Refused"
+      page={PAGE}
+      idOf={({ code, key }) => `${code} ${key}`}
+    />
   );
 }
 

@@ -1,10 +1,11 @@
 /** Loads what the overview shows. */
 import type { Answer } from '../../api/fetch-api.ts';
-import type { GroupName, Refusals, Report } from '../../api/types.ts';
+import type { GroupName, NamedGroups, Refusals, Report } from '../../api/types.ts';
 import { type Loaded, useLoad, within } from '../../state/load.ts';
-import { previousRange, spanOf } from '../../state/range.ts';
+import { previousRange, reportStep, spanOf } from '../../state/range.ts';
 import { useSession } from '../../state/session.ts';
 import type { Choice } from './bar.tsx';
+import type { Counted } from './metrics.ts';
 
 /** The report on screen. It may still have the previous grouping while the next is loading. */
 interface Grouped extends Report {
@@ -16,6 +17,10 @@ type Rows = Pick<Report, 'data'>;
 /** All but the first are null where they are not loaded. */
 interface Reports {
   readonly now: Loaded<Grouped>;
+  /** The sums of each step of the range. */
+  readonly steps: Loaded<Report>;
+  /** How many users and sessions there are, and what they cost. */
+  readonly counted: Readonly<Record<Counted, NamedGroups | null>>;
   /** Of the range before. */
   readonly previous: Report | null;
   /** Failures by whose fault they are and by code. */
@@ -55,6 +60,14 @@ export function useReports({ range, by, filters }: Choice): Reports {
     const group_by = isAdmin ? 'code,key' : 'code';
     return api.get('/v1/usage/refusals', { ...spanOf(range), ...(key && { key }), group_by }, signal);
   });
+  const step = reportStep(range);
+  const steps = useLoad<Report>(readReport(step), [api, query, step]);
+  const readNamed = (group_by: Counted) =>
+    within(range, (signal: AbortSignal) =>
+      api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, group_by, limit: '1' }, signal),
+    );
+  const users = useLoad<Report>(readNamed('user'), [api, query]);
+  const sessions = useLoad<Report>(readNamed('session'), [api, query]);
   const previous = useLoad<Report>(readReport('status', previousRange(range)), [api, query]);
   const why = useLoad<Report>(readReport('fault,error'), [api, query]);
   const lostByCause = useLoad<Rows>(ifLost('cache_cause'), [api, query, hasLosses]);
@@ -62,13 +75,16 @@ export function useReports({ range, by, filters }: Choice): Reports {
   const refused = useLoad<Refusals>(readRefused, [api, query]);
   return {
     now,
+    steps,
+    counted: { user: users.value?.named ?? null, session: sessions.value?.named ?? null },
     previous: previous.value,
     why: why.value,
     lostByCause: lostByCause.value,
     lostByApp: lostByApp.value,
     refused: refused.value,
     reload: () => {
-      for (const one of [now, previous, why, lostByCause, lostByApp, refused]) one.reload();
+      for (const one of [now, steps, users, sessions, previous, why, lostByCause, lostByApp, refused])
+        one.reload();
     },
   };
 }

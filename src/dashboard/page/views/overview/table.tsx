@@ -34,7 +34,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
       return isBad ? <span class="failed">{link}</span> : link;
     },
   });
-  const isShared = metric.lines === undefined && metric.name !== 'refused';
+  const isShared = !metric.lines && !metric.counts && metric.name !== 'refused';
   const columns: readonly Column<Ranked>[] = [
     {
       head: groupLabel(by),
@@ -66,23 +66,30 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
         ]
       : []),
     { ...linked('Requests', (row) => row.requests), isMain: true, unit: 'req.' },
+    number('Cost each', (row) => eachOf(row, currency), cost),
     number('Tokens', (row) => row.total_tokens),
     number('Cached', cachedShare, share),
     linked('Failed', (row) => row.failed_requests, { status: FAILED }),
     linked('Truncated', (row) => row.cut_requests, { truncated: 'true' }),
     linked('Cancelled', (row) => row.cancelled_requests, { status: 'cancelled' }),
     number('First token', (row) => row.median_first_token_ms, milliseconds),
-    number('First token p95', (row) => row.p95_first_token_ms, milliseconds),
-    number('Tok/s', (row) => row.median_tokens_per_second, rate),
+    number('First token, slowest 5%', (row) => row.p95_first_token_ms, milliseconds),
+    number('Tokens a second', (row) => row.median_tokens_per_second, rate),
   ];
   return (
     <Table
+      title
       label={`Use by ${groupLabel(by).toLowerCase()}`}
       columns={columns}
       items={groups}
       idOf={({ id }) => id}
       sortedBy={`-${metric.column}`}
       page={PAGE}
+      onOpen={({ id }) => {
+        const href = hrefOf(params, by, id);
+        if (href !== null) location.hash = href;
+      }}
+      unfolds
       searched={({ id }) => `${id}\n${labelOf(by, id, nameOf)}`}
       note={
         groups.some(({ id }) => id === OTHER) &&
@@ -90,6 +97,12 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
       }
     />
   );
+}
+
+/** The mean cost of a request; null without a price. */
+function eachOf({ cost, requests }: Row, currency: string): number | null {
+  const { [currency]: sum } = cost;
+  return sum === undefined || requests === 0 ? null : sum / requests;
 }
 
 function labelOf(by: GroupName, id: string, nameOf: (key: string) => string): string {
@@ -105,13 +118,17 @@ interface GroupLinkProps {
 
 /** Leads to the models of a group, or to the statuses of a model. A session leads to its requests. */
 function GroupLink({ params, by, id, children }: GroupLinkProps) {
+  const href = hrefOf(params, by, id);
+  return href === null ? children : <a href={href}>{children}</a>;
+}
+
+/** Null: no filter selects the requests of the group. */
+function hrefOf(params: Params, by: GroupName, id: string): string | null {
   const filter = filterOf(by, id);
-  if (filter === null) return <>{children}</>;
-  const href =
-    by === 'session' && id !== ''
-      ? requestsOf(params, filter)
-      : linkTo('overview', params, { ...filter, by: by === 'model' ? 'status' : 'model' });
-  return <a href={href}>{children}</a>;
+  if (filter === null) return null;
+  return by === 'session' && id !== ''
+    ? requestsOf(params, filter)
+    : linkTo('overview', params, { ...filter, by: by === 'model' ? 'status' : 'model' });
 }
 
 function requestsOf({ by: _, metric: __, currency: ___, ...kept }: Params, filter: Params): string {

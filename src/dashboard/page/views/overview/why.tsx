@@ -31,7 +31,7 @@ const columnsOf = (params: Params): readonly Column<Row>[] => [
       </a>
     ),
   },
-  { head: 'Reason', look: 'hint', value: ({ error = '' }) => errorWords(error) },
+  { head: 'Reason', look: 'hint limits', value: ({ error = '' }) => errorWords(error) },
   numberColumn('Failed', (row) => row.failed_requests),
 ];
 
@@ -46,16 +46,17 @@ export function Why({ report, params }: { report: Report | null; params: Params 
   const rows = report?.data.filter((row) => row.failed_requests > 0) ?? [];
   if (rows.length === 0) return null;
   return (
-    <>
-      <h2 class="foot">Why requests failed</h2>
-      <Table
-        label="Why requests failed"
-        columns={columnsOf(params)}
-        items={rows}
-        sortedBy="-Failed"
-        page={PAGE}
-        idOf={({ fault, error }) => `${fault} ${error}`}
-      />
-    </>
+    <Table
+      title
+      label="Why requests failed"
+      columns={columnsOf(params)}
+      items={rows}
+      sortedBy="-Failed"
+      page={PAGE}
+      idOf={({ fault, error }) => `${fault} ${error}`}
+      onOpen={({ fault = '', error = '' }) => {
+        location.hash = requestsOf(params, fault, error);
+      }}
+    />
   );
 }

@@ -50,7 +50,17 @@ function RefusedRequests({ params }: { params: Params }) {
 function Records({ params }: { params: Params }) {
   const names = useKeyNames();
   const { isAdmin } = useSession();
-  const { records: loaded, loadedAt, problem, isLoading, hasMore, more, reload, retry } = useRecords(params);
+  const {
+    records: loaded,
+    loadedAt,
+    problem,
+    isLoading,
+    hasMore,
+    isFull,
+    more,
+    reload,
+    retry,
+  } = useRecords(params);
   const isSession = Boolean(params.session);
   // A session is read from its beginning.
   const records = isSession ? loaded.toReversed() : loaded;
@@ -67,10 +77,9 @@ function Records({ params }: { params: Params }) {
           columns={columnsOf(params, names, isAdmin, records)}
           items={records}
           idOf={({ request_id }) => request_id}
-          lookOf={() => 'opens'}
           onOpen={({ request_id }) => goTo('requests', params, { id: request_id })}
           note={
-            hasMore &&
+            (hasMore || isFull) &&
             `Columns order the ${count(records.length, 'request')} that are loaded, and CSV has them. Filters and Search look at all.`
           }
         />
@@ -82,6 +91,11 @@ function Records({ params }: { params: Params }) {
           </strong>
           <p>Records show up within a minute after a request has ended.</p>
         </div>
+      )}
+      {isFull && (
+        <p class="more hint">
+          The latest {count(records.length)}: a shorter range, a filter or Search finds earlier ones.
+        </p>
       )}
       {problem === null && <More {...{ isLoading, hasMore, more }} />}
       {params.id && (

@@ -11,6 +11,8 @@ import { useSession } from '../../state/session.ts';
 const PAGE = '50';
 /** The requests of a session are read at once, as far as one page goes. */
 const SESSION_PAGE = '1000';
+/** Records that the page keeps and draws: further ones are found by a shorter range or a filter. */
+const MAX_RECORDS = 2000;
 
 interface Loaded {
   /** What the records were loaded for. */
@@ -92,7 +94,9 @@ export function useRecords(params: Params) {
     loadedAt,
     problem: failed?.problem ?? null,
     isLoading,
-    hasMore: cursor !== null,
+    hasMore: cursor !== null && records.length < MAX_RECORDS,
+    /** There are more than the page keeps. */
+    isFull: cursor !== null && records.length >= MAX_RECORDS,
     more,
     reload,
     retry: failed?.cursor ? more : reload,

@@ -1,0 +1,314 @@
+/** Tests the pictures of the overview in Chromium against sums of the single records, which no report has made (D3), and menus by keyboard (D5). */
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { jsonOf } from '../e2e/client.ts';
+import { ADMIN_TOKEN } from '../e2e/gateway.ts';
+import { overflows, tabTo, violationsOf } from './axe.ts';
+import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import { ADMIN, type Filled, makeKey, RECORDS, startFilled } from './filled.ts';
+
+const DAY_MS = 86_400_000;
+
+/** The table of keys. */
+interface Shapes {
+  readonly heights: readonly number[];
+  /** Whether each menu's button is in sight. */
+  readonly buttons: readonly boolean[];
+  readonly isWider: boolean;
+}
+
+/** Where a tile is, and whether its number is wider. */
+interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly right: number;
+  readonly isCut: boolean;
+}
+
+/** Shown amounts have two significant digits. */
+const TOLERANCE = 0.05;
+
+describe.runIf(hasChromium)('the pictures of the page', () => {
+  let browser: Browser;
+  let filled: Filled;
+  let records: readonly JsonObject[];
+
+  beforeAll(async () => {
+    [browser, filled] = await Promise.all([launch(), startFilled({ vars: { LEDGER: 'object' } })]);
+    const from = new Date(Date.now() - 29 * DAY_MS).toISOString().slice(0, 10);
+    const response = await filled.gateway.fetch(`/v1/usage/records?from=${from}&limit=1000`, {
+      headers: ADMIN,
+    });
+    records = objectsOf((await jsonOf(response)).data);
+    expect(records).toHaveLength(RECORDS);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await filled[Symbol.asyncDispose]();
+  });
+
+  async function signedIn(hash: string, look: Look = {}, token = ADMIN_TOKEN): Promise<Watched> {
+    const watched = await open(browser, `${filled.page}${hash}`, { timezone: 'UTC', ...look });
+    await signIn(watched.page, token);
+    await settle(watched.page);
+    return watched;
+  }
+
+  const chart = (page: Page, label: string) =>
+    page.locator('figure', { has: page.locator('figcaption', { hasText: label }) });
+
+  /** What a chart says of each step to a reader with a keyboard. */
+  async function readChart(of: Locator): Promise<readonly string[]> {
+    await of.locator('.plot').focus();
+    const steps = await of.locator('.bar').count();
+    const texts: string[] = [];
+    for (let step = 0; step < steps; step++) {
+      await of.locator('.plot').press('ArrowRight');
+      texts.push(await of.locator('.tip').innerText());
+    }
+    return texts;
+  }
+
+  const days = Array.from({ length: 30 }, (_, i) =>
+    new Date(Date.now() - (29 - i) * DAY_MS).toISOString().slice(0, 10),
+  );
+  const ofDay = (day: string) => records.filter(({ time }) => textOf(time).startsWith(day));
+  const tile = (page: Page, name: string) =>
+    page.locator('.figures > div', { has: page.getByRole('link', { name, exact: true }) });
+
+  const isClose = (shown: number, exact: number) => Math.abs(shown - exact) <= exact * TOLERANCE + 1e-6;
+  const numberIn = (text: string, pattern: RegExp) =>
+    Number((pattern.exec(text)?.[1] ?? '0').replaceAll(',', ''));
+
+  test('D3 spend by input, cached input and output: for each day the sums of the records’ parts', async () => {
+    const { page, context, complaints } = await signedIn('#/overview?range=30d');
+    const texts = await readChart(chart(page, 'Spend by input, cached input and output'));
+    expect(texts).toHaveLength(30);
+    const sumOf = (some: readonly JsonObject[], part: string) =>
+      some.reduce((sum, { cost_parts = null }) => {
+        return sum + (cost_parts === null ? 0 : Number(objectOf(cost_parts)[part]));
+      }, 0);
+    for (const [i, text] of texts.entries()) {
+      const own = ofDay(days[i] ?? '');
+      for (const [part, name] of [
+        ['input', 'Input'],
+        ['cached', 'Cached input'],
+        ['output', 'Output'],
+      ] as const) {
+        const shown = numberIn(text, new RegExp(`\\n${name} \\$([\\d.,]+)`));
+        expect(isClose(shown, sumOf(own, part)), `${days[i]} ${part} ${shown}`).toBe(true);
+      }
+    }
+    expect(sumOf(records, 'output')).toBeGreaterThan(0);
+    const note = await tile(page, 'Spend').innerText();
+    for (const [part, name] of [
+      ['input', 'input'],
+      ['cached', 'cached input'],
+      ['output', 'output'],
+    ] as const)
+      expect(isClose(numberIn(note, new RegExp(`${name} \\$([\\d.]+)`)), sumOf(records, part)), note).toBe(
+        true,
+      );
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D3 active users and sessions: as many as the records have, with the cost of each, over time and in total', async () => {
+    const { page, context, complaints } = await signedIn('#/overview?range=30d&metric=users');
+    for (const [name, fact] of [
+      ['Active users', 'user'],
+      ['Sessions', 'session'],
+    ] as const) {
+      await tile(page, name).getByRole('link').click();
+      await chart(page, `${name} by day`).waitFor();
+      await settle(page);
+      const named = records.filter((record) => record[fact] !== null);
+      const count = new Set(named.map((record) => record[fact])).size;
+      const cost = named.reduce((sum, record) => sum + Number(record.cost ?? 0), 0);
+      const text = await tile(page, name).innerText();
+      expect(numberIn(text, /\n([\d,]+)/), name).toBe(count);
+      expect(isClose(numberIn(text, /\$([\d.]+) each/), cost / count), text).toBe(true);
+      const counts = (await readChart(chart(page, `${name} by day`))).map((tip) =>
+        numberIn(tip, /UTC – (\d+)/),
+      );
+      const expected = days.map((day) => new Set(ofDay(day).flatMap((record) => record[fact] ?? [])).size);
+      expect(counts, name).toEqual(expected);
+    }
+    const cost = records.reduce((sum, record) => sum + Number(record.cost ?? 0), 0);
+    const each = numberIn(await tile(page, 'Requests').innerText(), /\$([\d.]+) each/);
+    expect(isClose(each, cost / records.length)).toBe(true);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D3 first token and speed: p50, p95 and p99 over time, and a distribution that counts each measured request once', async () => {
+    const { page, context, complaints } = await signedIn('#/overview?range=30d&metric=first-token');
+    const lines = chart(page, 'First token by day');
+    expect(await lines.locator('figcaption').innerText()).toMatch(/p50.*p95.*p99/s);
+    const spread = await readChart(chart(page, 'Requests by first token'));
+    const counted = spread.reduce((sum, tip) => sum + numberIn(tip, / – ([\d,]+)/), 0);
+    const measured = records.filter(({ first_token_ms }) => first_token_ms !== null);
+    expect(counted).toBe(measured.length);
+    const busiest = days.toSorted((a, b) => ofDay(b).length - ofDay(a).length)[0] ?? '';
+    const times = ofDay(busiest)
+      .flatMap(({ first_token_ms: ms }) => (ms === null ? [] : [Number(ms)]))
+      .sort((a, b) => a - b);
+    const tip = (await readChart(lines))[days.indexOf(busiest)] ?? '';
+    const shown = /p50\) ([\d.,]+ m?s)/.exec(tip)?.[1] ?? '';
+    const ms = Number.parseFloat(shown.replace(',', '')) * (shown.endsWith(' ms') ? 1 : 1000);
+    // Buckets are half as wide as their values.
+    expect(ms / (times[Math.floor(times.length / 2)] ?? 1)).toBeGreaterThan(1 / 1.5);
+    expect(ms / (times[Math.floor(times.length / 2)] ?? 1)).toBeLessThan(1.5);
+    await tile(page, 'Tokens a second').getByRole('link').click();
+    await chart(page, 'Requests by tokens a second').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test.each([1440, 1024, 768, 390, 320])(
+    'D3 at %d pixels the tiles fill their rows, and no number is cut',
+    async (width) => {
+      const { page, context } = await signedIn('#/overview?range=30d', { width });
+      const boxes = await page.evaluate<readonly Box[]>(
+        `[...document.querySelectorAll('.figures > div')].map((one) => {
+        const { x, y, right } = one.getBoundingClientRect();
+        return { x, y, right, isCut: one.querySelector('.value').scrollWidth > one.clientWidth };
+      })`,
+      );
+      expect(boxes).toHaveLength(13);
+      expect(boxes.some(({ isCut }) => isCut)).toBe(false);
+      const rows = [...Map.groupBy(boxes, ({ y }) => Math.round(y)).values()];
+      const edges = rows.map((row) => [
+        Math.min(...row.map(({ x }) => x)),
+        Math.max(...row.map(({ right }) => right)),
+      ]);
+      for (const [left = 0, right = 0] of edges) {
+        expect(Math.abs(left - (edges[0]?.[0] ?? 0))).toBeLessThan(2);
+        expect(Math.abs(right - (edges[0]?.[1] ?? 0))).toBeLessThan(2);
+      }
+      await context.close();
+    },
+  );
+
+  test('D5 by keyboard alone: the menu of a key opens, closes and gives the focus back, and leads to its dialog', async () => {
+    const { page, context, complaints } = await signedIn('#/keys');
+    const button = page.getByRole('button', { name: 'Actions of web app' });
+    await button.focus();
+    await page.keyboard.press('Enter');
+    const rotate = page.getByRole('button', { name: 'Rotate web app' });
+    await tabTo(page, rotate, 8);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await rotate.waitFor({ state: 'hidden' });
+    await expect.poll(() => button.and(page.locator(':focus')).count()).toBe(1);
+    await page.keyboard.press('Enter');
+    await tabTo(page, rotate, 8);
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Make a new secret?' }).waitFor();
+    expect(await rotate.isVisible()).toBe(false);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => button.and(page.locator(':focus')).count()).toBe(1);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test.each([1440, 1024, 768, 390])(
+    'D5 at %d pixels long names, people and several budgets: rows of one height, actions in sight, and a word where it scrolls',
+    async (width) => {
+      const name = `team of the ${'very '.repeat(12)}long name`;
+      const budget = [
+        { USD: 20, per: 'day' },
+        { USD: 300, per: 'month' },
+      ];
+      const { id } = await makeKey(filled.gateway, {
+        ...{ name, budget, user: `somebody.with.a.long.name.${width}@subsidiary.example.com` },
+        ...{
+          rpm: 100,
+          tpm: 1_000_000,
+          max_concurrent: 20,
+          max_output_tokens: 4096,
+          tags: { team: 'search' },
+        },
+        models: ['deepseek/*', 'mistral/mistral-small-latest', 'openai/gpt-4o-mini'],
+      });
+      const { page, context, complaints } = await signedIn('#/keys', { width });
+      await page
+        .getByText(/^\$0 of \$20\.00 a day/)
+        .first()
+        .waitFor();
+      await page.getByText(/\$0\.\d+ of \$0\.20 in total/).waitFor();
+      const shapes = await page.evaluate<Shapes>(
+        `(() => {
+          const region = document.querySelector('section[aria-label=Keys]');
+          const boxes = (what) => [...region.querySelectorAll(what)].map((one) => one.getBoundingClientRect());
+          return {
+            heights: boxes('tbody tr').map(({ height }) => Math.round(height)),
+            buttons: boxes('td.actions > button').map(({ left, right }) => left >= 0 && right <= innerWidth),
+            isWider: region.scrollWidth > region.clientWidth + 1,
+          };
+        })()`,
+      );
+      if (width > 640) expect(new Set(shapes.heights).size).toBe(1);
+      expect(shapes.buttons.every(Boolean)).toBe(true);
+      expect(await page.getByText('This table scrolls sideways.').isVisible()).toBe(shapes.isWider);
+      expect(await overflows(page)).toBe(false);
+      expect(await violationsOf(page)).toEqual([]);
+      // The whole row opens.
+      await page
+        .locator('tbody tr', { hasText: name.slice(0, 30) })
+        .first()
+        .locator('td[data-head="Created"]')
+        .click();
+      await page.waitForURL(/#\/keys\?id=/);
+      await page.getByText(/of \$300\.00 a month/).waitFor();
+      expect(complaints).toEqual([]);
+      await context.close();
+      await filled.gateway.fetch(`/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
+    },
+  );
+
+  test('D5 the page of a key’s holder: base URLs, lines for each client, models, what is left as bars, last requests and failures', async () => {
+    const [{ token }] = filled.keys;
+    const { page, context, complaints } = await signedIn('#/keys', {}, token);
+    const main = page.getByRole('main');
+    await page.getByRole('meter').first().waitFor();
+    const base = filled.page.replace('/dashboard', '');
+    for (const [client, line] of [
+      ['OpenAI’s SDKs', `export OPENAI_BASE_URL=${base}/v1`],
+      ['Anthropic’s SDKs', `export ANTHROPIC_BASE_URL=${base}`],
+      ['Google’s SDKs', `export GOOGLE_GEMINI_BASE_URL=${base}`],
+      ['Claude Code', 'export ANTHROPIC_MODEL='],
+      ['Codex (~/.codex/config.toml)', `base_url = "${base}/v1"`],
+      ['Gemini CLI', 'gemini -m '],
+      ['curl', `curl ${base}/v1/chat/completions`],
+    ] as const) {
+      const part = main.locator('details', { has: page.getByText(client, { exact: true }) });
+      expect(await part.locator('pre').textContent(), client).toContain(line);
+      if (client !== 'OpenAI’s SDKs') await part.locator('summary').click();
+      await part.getByRole('button', { name: `Copy the lines for ${client}` }).waitFor();
+    }
+    expect(await main.innerText()).not.toContain(token);
+    const response = await filled.gateway.fetch('/v1/models', {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const ids = objectsOf((await jsonOf(response)).data).map(({ id }) => textOf(id));
+    const shown = await main.locator('.columns a').allTextContents();
+    expect(shown).toEqual(ids);
+    const [{ id: keyId }] = filled.keys;
+    const own = records.filter(({ key_id }) => key_id === keyId);
+    const failed = own.filter(({ status }) => status === 'failed' || status === 'timed_out');
+    for (const [label, some] of [
+      ['Last requests', own],
+      ['Last failures', failed],
+    ] as const) {
+      const rows = page.getByRole('region', { name: label }).locator('tbody tr');
+      await expect.poll(() => rows.count()).toBe(Math.min(5, some.length));
+    }
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+});

@@ -48,10 +48,14 @@ test('the document has the complete licence of Preact, the only third-party code
   expect(licence).toMatch(/Copyright \(c\) 2015-present Jason Miller\s+Permission is hereby granted/);
 });
 
-test('D1 docs/dashboard.md names the size of the page (node tools/page/measure.ts)', async () => {
+/** What the page may take. */
+const MAX_KIB = 70;
+
+test('D1 docs/dashboard.md names the size of the page (node tools/page/measure.ts), at most 70 KiB gzip', async () => {
   const docs = await readFile(join(ROOT, 'docs/dashboard.md'), 'utf8');
   const named = Number(/one document of (\d+) KiB gzip/.exec(docs)?.[1]);
   expect(Math.abs(named - pageSize().gzip)).toBeLessThan(3);
+  expect(pageSize().gzip).toBeLessThanOrEqual(MAX_KIB);
 });
 
 test('D2 the page creates no markup and no code from strings', async () => {

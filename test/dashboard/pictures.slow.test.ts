@@ -311,4 +311,72 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
     expect(complaints).toEqual([]);
     await context.close();
   });
+  test('D5 teams: a table with their budgets as bars, and a page for each with its limits, keys, top-ups and changes', async () => {
+    const response = await filled.gateway.post(
+      '/v1/admin/teams',
+      {
+        name: 'search <team>',
+        budget: [
+          { USD: 500, per: 'month' },
+          { USD: 30, per: 'day' },
+        ],
+        ...{ rpm: 600, per_key: { rpm: 60 } },
+      },
+      { headers: ADMIN },
+    );
+    const id = textOf((await jsonOf(response)).id);
+    const key = await makeKey(filled.gateway, { name: 'search ci', team: id });
+    const added = await filled.gateway.post(
+      `/v1/admin/teams/${id}/budget`,
+      { add: { USD: 50 }, per: 'month', note: 'launch' },
+      { headers: ADMIN },
+    );
+    expect(added.status).toBe(200);
+    const { page, context, complaints } = await signedIn('#/keys');
+    const row = page.getByRole('region', { name: 'Teams' }).locator('tbody tr');
+    await row.getByRole('meter', { name: /^Spent \$0 of \$\d+/ }).waitFor();
+    expect(await row.innerText()).toMatch(
+      /^search <team>\s+1\s+\$0 of \$\d+\.00 a (day|month)\s*and 1 more\s+600 requests\/min/,
+    );
+    expect(await violationsOf(page)).toEqual([]);
+    await row.locator('td[data-head="Created"]').click();
+    await page.getByRole('heading', { name: 'search <team>' }).waitFor();
+    expect(new URL(page.url()).hash).toBe(`#/keys?team=${id}`);
+    await page.getByText(/^\$0 of \$550\.00 a month/).waitFor();
+    await page.getByText(/^\$0 of \$30\.00 a day/).waitFor();
+    expect(await page.getByRole('region', { name: 'Top-ups' }).innerText()).toContain('launch');
+    await page.getByRole('region', { name: 'Changes' }).getByText('team created').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await page
+      .getByRole('region', { name: 'Keys of the team' })
+      .getByRole('link', { name: 'search ci' })
+      .click();
+    await page.waitForURL(new RegExp(`id=${key.id}`));
+    await page.getByRole('link', { name: 'search <team>' }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+    await filled.gateway.fetch(`/admin/keys/${key.id}`, { method: 'DELETE', headers: ADMIN });
+  });
+
+  test('D4 the list of requests ends at 2,000 rows, and says how to find the others', async () => {
+    const { page, context, complaints } = await signedIn('#/overview?range=7d');
+    let pages = 0;
+    await page.route('**/v1/usage/records?*', (route) => {
+      const data = Array.from({ length: 1000 }, (_, n) => ({
+        ...records[n % records.length],
+        request_id: `01a20438-82ea-7af1-a785-${(pages * 1000 + n).toString(16).padStart(12, '0')}`,
+      }));
+      pages++;
+      return route.fulfill({ json: { object: 'list', data, has_more: true, next_cursor: 'more' } });
+    });
+    await page.goto(`${filled.page}#/requests?range=30d`);
+    const rows = page.getByRole('region', { name: 'Requests' }).locator('tbody tr');
+    await rows.first().waitFor();
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+    await page.getByText(/^The latest 2,000: a shorter range/).waitFor();
+    expect(await rows.count()).toBe(2000);
+    expect(pages).toBe(2);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
 });

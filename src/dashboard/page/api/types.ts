@@ -84,8 +84,26 @@ export interface Key extends Limits, KeyFacts {
   readonly created_at: string;
   /** Its requests are refused until it is enabled. */
   readonly disabled?: boolean;
+  /** The id of its team. */
+  readonly team?: string;
   /** Until when the secret before the last rotation is valid; null: it has ended. Absent: the key was never rotated. */
   readonly old_key_expires_at?: string | null;
+}
+
+/** Limits over several keys. */
+export interface Team extends Limits {
+  readonly id: string;
+  readonly name: string;
+  readonly models: readonly string[] | null;
+  readonly created_at: string;
+  /** The limits of each of its keys that sets none of that kind. */
+  readonly per_key?: Limits;
+}
+
+/** A team, the number of its keys, and the use of its limits. */
+export interface TeamStatus extends LimitUse {
+  readonly keys: number;
+  readonly top_ups?: readonly TopUp[];
 }
 
 /** The response to a created or changed key. */

@@ -19,7 +19,7 @@ export interface Route {
 }
 
 const PARAMS = new Set(
-  'range from to hour refresh by metric currency key model provider status user session app tag route client search truncated id a b'.split(
+  'range from to hour refresh by metric currency key model provider status user session app tag route client search truncated id team a b'.split(
     ' ',
   ),
 );

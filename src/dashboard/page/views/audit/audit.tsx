@@ -9,7 +9,7 @@ import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { goTo, type Params } from '../../state/route.ts';
+import { goTo, type Params, pick } from '../../state/route.ts';
 import { type KeyNames, useKeyNames, useSession } from '../../state/session.ts';
 
 const FIRST = 100;
@@ -21,11 +21,11 @@ export function Audit({ params }: { params: Params }) {
   const { api } = useSession();
   const names = useKeyNames();
   const [limit, setLimit] = useState(FIRST);
-  const { key } = params;
+  const { key, team } = params;
   const loaded = useLoad<AuditPage>(
     (signal) =>
-      api.get('/v1/admin/audit', { limit: String(limit), ...(key !== undefined && { key }) }, signal),
-    [api, key, limit],
+      api.get('/v1/admin/audit', { limit: String(limit), ...pick(params, ['key', 'team']) }, signal),
+    [api, key, team, limit],
   );
   const { value, isLoading, reload } = loaded;
   const entries = value?.data ?? [];
@@ -86,6 +86,10 @@ const ACTIONS: Readonly<Record<string, string>> = {
   key_created: 'created',
   key_changed: 'changed',
   key_revoked: 'revoked',
+  budget_added: 'added to the budget',
+  team_created: 'team created',
+  team_changed: 'team changed',
+  team_deleted: 'team deleted',
 };
 
 export function columnsOf(names: KeyNames, params: Params): readonly Column<AuditEntry>[] {
@@ -140,7 +144,7 @@ const SHOWN = ['name', 'created_at'];
 
 function changesOf({ action, before, after }: AuditEntry): readonly string[] {
   const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
-  const isChange = action === 'key_changed';
+  const isChange = action.endsWith('_changed');
   return [...fields].flatMap((field) => {
     const [was, is] = [before?.[field] ?? null, after?.[field] ?? null];
     if (isChange) return [`${field}: ${written(was)} → ${written(is)}`];

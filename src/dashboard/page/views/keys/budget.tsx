@@ -18,24 +18,22 @@ import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
 
 interface BudgetProps {
-  readonly of: Key;
+  readonly of: Pick<Key, 'id' | 'budget'>;
+  /** Where its use is read. */
+  readonly path?: '/admin/keys' | '/v1/admin/teams';
   /** Incremented to load it again. */
   readonly reloads: number;
 }
 
 /** One line, whatever budgets the key has: the one that is nearest to its end. */
-export function BudgetLine({ of: key, reloads }: BudgetProps) {
-  return key.budget === undefined ? (
-    <span class="hint">{NONE}</span>
-  ) : (
-    <LoadedLine of={key} reloads={reloads} />
-  );
+export function BudgetLine(props: BudgetProps) {
+  return props.of.budget === undefined ? <span class="hint">{NONE}</span> : <LoadedLine {...props} />;
 }
 
-function LoadedLine({ of: key, reloads }: BudgetProps) {
+function LoadedLine({ of: key, path = '/admin/keys', reloads }: BudgetProps) {
   const { api } = useSession();
-  const { value, problem } = useLoad<KeyStatus>(
-    (signal) => api.get(`/admin/keys/${key.id}`, {}, signal),
+  const { value, problem } = useLoad<LimitUse>(
+    (signal) => api.get(`${path}/${key.id}`, {}, signal),
     [api, key.id, JSON.stringify(key.budget)],
     reloads,
   );
@@ -67,7 +65,7 @@ const TOP_UPS: readonly Column<TopUp>[] = [
 ];
 
 /** What was added to the budgets of a key. */
-export function TopUps({ of: { top_ups = [] } }: { of: KeyStatus }) {
+export function TopUps({ of: { top_ups = [] } }: { of: Pick<KeyStatus, 'top_ups'> }) {
   if (top_ups.length === 0) return null;
   return (
     <>

@@ -22,13 +22,15 @@ const CHANGES = '10';
 
 interface KeyPageProps {
   readonly of: Key;
+  /** That of its team. */
+  readonly teamName: string | undefined;
   /** What may be done with the key. */
   readonly actions: readonly Action[];
   /** Incremented to load again. */
   readonly reloads: number;
 }
 
-export function KeyPage({ of: key, actions, reloads }: KeyPageProps) {
+export function KeyPage({ of: key, teamName, actions, reloads }: KeyPageProps) {
   const { api } = useSession();
   const { id, name, models, expires_at, created_at, user, tags = {}, per_user } = key;
   const standing = useLoad<KeyStatus>(
@@ -63,6 +65,10 @@ export function KeyPage({ of: key, actions, reloads }: KeyPageProps) {
         facts={[
           ['Id', <bdi class="code">{id}</bdi>],
           ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
+          key.team !== undefined && [
+            'Team',
+            <a href={linkTo('keys', {}, { team: key.team })}>{teamName ?? key.team}</a>,
+          ],
           user !== undefined && ['User', <bdi>{user}</bdi>],
           tagNames.length > 0 && ['Tags', <bdi>{tagNames.join(', ')}</bdi>],
           ...(standing.value === null ? [] : limitFacts(standing.value, key.budget)),
@@ -76,7 +82,7 @@ export function KeyPage({ of: key, actions, reloads }: KeyPageProps) {
       />
       {standing.value !== null && <TopUps of={standing.value} />}
       <People keyId={id} reloads={reloads} />
-      <Changes keyId={id} reloads={reloads} />
+      <Changes of={{ key: id }} reloads={reloads} />
       <Latest filters={{ key: id }} />
     </>
   );
@@ -157,19 +163,25 @@ function People({ keyId, reloads }: PartProps) {
   );
 }
 
-function Changes({ keyId, reloads }: PartProps) {
+interface ChangesProps {
+  readonly of: { readonly key: string } | { readonly team: string };
+  readonly reloads: number;
+}
+
+/** The latest changes of a key, or of a team. */
+export function Changes({ of, reloads }: ChangesProps) {
   const { api } = useSession();
   const names = useKeyNames(reloads);
   const loaded = useLoad<AuditPage>(
-    (signal) => api.get('/v1/admin/audit', { limit: CHANGES, key: keyId }, signal),
-    [api, keyId],
+    (signal) => api.get('/v1/admin/audit', { limit: CHANGES, ...of }, signal),
+    [api, JSON.stringify(of)],
     reloads,
   );
   const entries = loaded.value?.data ?? [];
   return (
     <>
       <h2 class="foot">
-        <a href={linkTo('audit', { key: keyId })}>Changes</a>
+        <a href={linkTo('audit', { ...of })}>Changes</a>
       </h2>
       <Trouble of={loaded} />
       {loaded.value !== null && entries.length === 0 && <p class="hint">{NONE}</p>}

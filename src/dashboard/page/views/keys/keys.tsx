@@ -18,6 +18,7 @@ import { isOfLive, LIVE_NAME } from '../live/live-key.ts';
 import { BudgetLine, budgetsOf, limitsInWords } from './budget.tsx';
 import { KeyForm } from './key-form.tsx';
 import { KeyPage } from './key-page.tsx';
+import { TeamPage, Teams, useTeams } from './teams.tsx';
 import { TokenForm, UsageTokens } from './usage-tokens.tsx';
 
 type Open =
@@ -48,6 +49,8 @@ export function Keys({ params }: { params: Params }) {
     ({ id }) => done.get(id) !== null,
   );
   const used = useUse(reloads);
+  const teams = useTeams(reloads);
+  const teamOf = (id: string | undefined) => teams.find((team) => team.id === id);
   const all = merge(value?.data ?? [], done);
   const [hasLive, setLive] = useState(false);
   const keys = all.filter((key) => hasLive || !isOfLive(key));
@@ -55,6 +58,7 @@ export function Keys({ params }: { params: Params }) {
   const units = value?.budget_units ?? [];
   const note = (id: string, key: Key | null) => setDone((before) => new Map(before).set(id, key));
   const chosen = params.id === undefined ? undefined : all.find(({ id }) => id === params.id);
+  const team = teamOf(params.team);
   const list = (
     <>
       <div class="bar">
@@ -95,6 +99,7 @@ export function Keys({ params }: { params: Params }) {
           onOpen={({ id }) => goTo('keys', {}, { id })}
         />
       )}
+      <Teams teams={teams} keys={all} reloads={reloads} />
       <UsageTokens
         tokens={tokens}
         nameOf={(id) => all.find((key) => key.id === id)?.name || id}
@@ -105,8 +110,15 @@ export function Keys({ params }: { params: Params }) {
   );
   return (
     <>
-      {chosen !== undefined ? (
-        <KeyPage of={chosen} actions={actionsOf(chosen, setOpen)} reloads={reloads} />
+      {team !== undefined ? (
+        <TeamPage of={team} keys={all.filter((key) => key.team === team.id)} reloads={reloads} />
+      ) : chosen !== undefined ? (
+        <KeyPage
+          of={chosen}
+          teamName={teamOf(chosen.team)?.name}
+          actions={actionsOf(chosen, setOpen)}
+          reloads={reloads}
+        />
       ) : params.id !== undefined && value !== null ? (
         <div class="empty">
           <strong>There is no such key</strong>

@@ -1,0 +1,134 @@
+/** Teams with their budgets as bars, and the page of one: what is left of its limits, its keys, top-ups and changes. */
+import type { Key, List, Team, TeamStatus } from '../../api/types.ts';
+import { count, NONE } from '../../format/numbers.ts';
+import { date } from '../../format/times.ts';
+import { Trouble } from '../../parts/problem.tsx';
+import { type Column, Facts, Table } from '../../parts/table.tsx';
+import { useLoad } from '../../state/load.ts';
+import { goTo, linkTo } from '../../state/route.ts';
+import { useSession } from '../../state/session.ts';
+import { BudgetLine, limitFacts, limitsInWords, TopUps } from './budget.tsx';
+import { Changes } from './key-page.tsx';
+
+const PAGE = [20, 50] as const;
+
+/** All teams; empty while they are loading. */
+export function useTeams(reloads: number): readonly Team[] {
+  const { api } = useSession();
+  const { value } = useLoad<List<Team>>((signal) => api.get('/v1/admin/teams', {}, signal), [api], reloads);
+  return value?.data ?? [];
+}
+
+interface TeamsProps {
+  readonly teams: readonly Team[];
+  readonly keys: readonly Key[];
+  readonly reloads: number;
+}
+
+export function Teams({ teams, keys, reloads }: TeamsProps) {
+  if (teams.length === 0) return null;
+  const counts = new Map([...Map.groupBy(keys, ({ team }) => team)].map(([id, own]) => [id, own.length]));
+  const columns: readonly Column<Team>[] = [
+    {
+      head: 'Team',
+      look: 'name',
+      value: ({ name }) => name,
+      cell: ({ id, name }) => (
+        <a href={linkTo('keys', {}, { team: id })}>
+          <bdi title={id}>{name}</bdi>
+        </a>
+      ),
+    },
+    { head: 'Keys', look: 'num', value: ({ id }) => counts.get(id) ?? 0 },
+    {
+      head: 'Budget',
+      cell: (team) => <BudgetLine of={team} path="/v1/admin/teams" reloads={reloads} />,
+    },
+    {
+      head: 'Limits',
+      look: 'hint short',
+      value: limitsInWords,
+      cell: (team) => <span title={limitsInWords(team)}>{limitsInWords(team)}</span>,
+    },
+    { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
+  ];
+  return (
+    <Table
+      title
+      label="Teams"
+      columns={columns}
+      items={teams}
+      page={PAGE}
+      idOf={({ id }) => id}
+      searched={({ id, name }) => `${id}\n${name}`}
+      onOpen={({ id }) => goTo('keys', {}, { team: id })}
+    />
+  );
+}
+
+interface TeamPageProps {
+  readonly of: Team;
+  readonly keys: readonly Key[];
+  readonly reloads: number;
+}
+
+export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
+  const { api } = useSession();
+  const { id, name, models, created_at, per_key, per_user } = team;
+  const standing = useLoad<TeamStatus>(
+    (signal) => api.get(`/v1/admin/teams/${id}`, {}, signal),
+    [api, id],
+    reloads,
+  );
+  const columns: readonly Column<Key>[] = [
+    {
+      head: 'Name',
+      look: 'name',
+      value: (key) => key.name || key.id,
+      cell: (key) => (
+        <a href={linkTo('keys', {}, { id: key.id })}>
+          <bdi title={key.id}>{key.name || key.id}</bdi>
+        </a>
+      ),
+    },
+    { head: 'Budget', cell: (key) => <BudgetLine of={key} reloads={reloads} /> },
+    { head: 'Limits', look: 'hint short', value: limitsInWords },
+  ];
+  return (
+    <>
+      <p>
+        <a href={linkTo('keys', {})}>All keys</a>
+      </p>
+      <h2 class="title">
+        <bdi>{name}</bdi>
+      </h2>
+      <Trouble of={standing} />
+      <Facts
+        facts={[
+          ['Id', <bdi class="code">{id}</bdi>],
+          ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
+          ['Keys', count(standing.value?.keys ?? keys.length)],
+          ...(standing.value === null ? [] : limitFacts(standing.value, team.budget)),
+          per_key !== undefined && ['Each key', limitsInWords(per_key)],
+          per_user !== undefined && ['Each user', limitsInWords({ per_user })],
+          ['Created', date(created_at)],
+        ]}
+      />
+      {standing.value !== null && <TopUps of={standing.value} />}
+      {keys.length === 0 ? (
+        <p class="hint">{standing.value === null ? NONE : 'It has no keys yet.'}</p>
+      ) : (
+        <Table
+          title
+          label="Keys of the team"
+          columns={columns}
+          items={keys}
+          page={PAGE}
+          idOf={(key) => key.id}
+          onOpen={(key) => goTo('keys', {}, { id: key.id })}
+        />
+      )}
+      <Changes of={{ team: id }} reloads={reloads} />
+    </>
+  );
+}

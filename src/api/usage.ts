@@ -23,6 +23,7 @@ import {
   Report,
   type ReportFilter,
   type Row,
+  TEAM,
   tagOf,
 } from '../metering/report.ts';
 import { DAY_MS, HOUR_MS, isoDay } from '../metering/time.ts';
@@ -153,7 +154,7 @@ export async function readFactFilter(
   return ok(Object.fromEntries(filter));
 }
 
-export const NAMED_FACTS = [...FACTS, CACHE_CAUSE] as const;
+export const NAMED_FACTS = [...FACTS, CACHE_CAUSE, TEAM] as const;
 const MAX_FACT_FILTERS = NAMED_FACTS.length + MAX_TAGS;
 
 const TOO_LARGE = apiError(

@@ -20,6 +20,8 @@ export interface Caller {
   readonly keyId: string;
   /** Globs over the addresses of the models that the caller may use; null: all. */
   readonly models: readonly string[] | null;
+  /** The id of the team of its key. Absent: it has none. */
+  readonly team?: string;
   /** Globs over the addresses of the models that the keys of its team may use; null: all. Absent: it has no team. */
   readonly teamModels?: readonly string[] | null;
   /** The gateway key, under `keys` and `access`; otherwise null. */
@@ -92,7 +94,7 @@ export async function identify(
   const team = await teams.find(teamId, now);
   // Which models its keys may use is not known.
   if (team === null) return failure(UNREADABLE_TEAM);
-  return ok({ ...caller, teamModels: team.models, limits: withTeam(key.limits, team) });
+  return ok({ ...caller, team: teamId, teamModels: team.models, limits: withTeam(key.limits, team) });
 }
 
 /** No key that is valid now has this text. */

@@ -61,6 +61,8 @@ export interface RecordSummary extends Omit<Attribution, 'tags'> {
   /** Time of the end, in the same form. */
   readonly ended: string;
   readonly key_id: string;
+  /** The team of the key. Absent: it had none. */
+  readonly team?: string;
   /** The requested model: an alias or an address. */
   readonly asked: string;
   /** The provider that served the request or was tried last, and its name of the model. */
@@ -270,8 +272,8 @@ const FIELD_BYTES = 8;
 
 /** The bytes that a record's texts take in the compact form, or an upper bound of them. */
 function textBytes(record: RecordSummary): number {
-  const { key_id, asked, model, error_code, finish_reason, user, session, app } = record;
-  const facts = [user, session, app].filter((fact) => fact !== null);
+  const { key_id, asked, model, error_code, finish_reason, user, session, app, team = null } = record;
+  const facts = [user, session, app, team].filter((fact) => fact !== null);
   const texts = [key_id, asked, model, error_code ?? '', finish_reason ?? '', ...facts];
   return texts.reduce((sum, text) => sum + jsonBytes(text), facts.length * FIELD_BYTES);
 }
@@ -376,6 +378,7 @@ export function encodeRecord(record: RecordSummary): Readonly<Record<string, str
     u: record.user ?? undefined,
     se: record.session ?? undefined,
     ap: record.app ?? undefined,
+    te: record.team,
     p: provider,
     m: model,
     a: asked === `${provider}/${model}` ? undefined : asked,
@@ -469,6 +472,7 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
     user: readText(metadata.u) ?? null,
     session: readText(metadata.se) ?? null,
     app: readText(metadata.ap) ?? null,
+    ...(typeof metadata.te === 'string' && { team: metadata.te }),
     asked: readText(metadata.a) ?? `${provider}/${model}`,
     provider,
     model,

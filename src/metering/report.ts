@@ -16,10 +16,12 @@ import {
 export const FACTS = ['user', 'session', 'app'] as const;
 /** Why a prompt was not read from the cache. Summed as a fact, and only where requests are compared when they are stored. */
 export const CACHE_CAUSE = 'cache_cause';
+/** The team of the key when the request was admitted. */
+export const TEAM = 'team';
 const TAG_PREFIX = 'tag:';
 export type TagGroup = `tag:${string}`;
 /** A group whose values callers choose freely. */
-export type FactGroup = (typeof FACTS)[number] | typeof CACHE_CAUSE | TagGroup;
+export type FactGroup = (typeof FACTS)[number] | typeof CACHE_CAUSE | typeof TEAM | TagGroup;
 
 /** The groups with a fixed name. */
 export const GROUPS = [
@@ -34,6 +36,7 @@ export const GROUPS = [
   'key',
   ...FACTS,
   CACHE_CAUSE,
+  TEAM,
 ] as const;
 export type Group = (typeof GROUPS)[number] | TagGroup;
 
@@ -44,7 +47,7 @@ export function isTagGroup(group: string): group is TagGroup {
 
 /** Whether a report's group is a fact of records whose values are not bounded, such as a user or a tag. */
 export function isFactGroup(group: string): group is FactGroup {
-  return isTagGroup(group) || group === CACHE_CAUSE || FACTS.some((fact) => fact === group);
+  return isTagGroup(group) || group === CACHE_CAUSE || group === TEAM || FACTS.some((fact) => fact === group);
 }
 
 /** The name of the tag of such a group. */
@@ -65,6 +68,7 @@ export const FILTERS = [
   'error',
   ...FACTS,
   CACHE_CAUSE,
+  TEAM,
 ] as const satisfies readonly Group[];
 export type ReportFilter = { readonly [F in (typeof FILTERS)[number] | TagGroup]?: string };
 
@@ -153,6 +157,7 @@ const READ_GROUP: { readonly [G in (typeof GROUPS)[number]]: (record: ReportedRe
   session: (record) => record.session ?? '',
   app: (record) => record.app ?? '',
   cache_cause: (record) => record.cache?.cause ?? '',
+  team: (record) => record.team ?? '',
 };
 
 /** A summary has no tags, so only complete records can be grouped by them. */

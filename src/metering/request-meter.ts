@@ -48,7 +48,7 @@ export interface MeteredRequest {
     readonly prices: Pick<PriceBook, 'table'>;
     readonly inFlight: Pick<InFlight, 'begin'>;
   };
-  readonly caller: { readonly keyId: string };
+  readonly caller: { readonly keyId: string; readonly team?: string };
   readonly route: string;
   readonly client: { readonly id: UsageRecord['client'] };
   /** The model or agent as the client named it: an alias, an address, or a bare name. */
@@ -282,6 +282,7 @@ export class RequestMeter {
     if (cost.cost_parts_nanos !== undefined) record.cost_parts_nanos = cost.cost_parts_nanos;
     if (sums.cache_write_long_tokens > 0) record.cache_write_long_tokens = sums.cache_write_long_tokens;
     if (sums.searches > 0) record.searches = sums.searches;
+    if (caller.team !== undefined) record.team = caller.team;
     if (endedBy !== undefined) record.ended_by = endedBy;
     if (dropped.length > 0) record.dropped = dropped;
     if (changed.length > 0) record.changed = changed;

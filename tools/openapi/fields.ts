@@ -26,6 +26,7 @@ export const RECORD_TEXTS: Texts<Extract<keyof RecordView, string>> = {
   error: "Weir's code of it, such as rate_limited for Mistral's 4290",
   fault: 'whose fault the error is: docs/errors.md#what-the-record-keeps',
   finish_reason: "the provider's own word",
+  team: 'the id of the team of the key (docs/budgets.md#teams); absent: it had none',
   ended_by: 'budget: a running budget ended the output (docs/budgets.md#running-budgets); otherwise absent',
   prompt_tokens: 'the sum of all attempts, as are the other tokens',
   completion_tokens: 'tokens of the output',

@@ -40,7 +40,7 @@ const TEXTS: Readonly<Record<Name, string>> = {
   app: THIS_VALUE,
   cache_cause: THIS_VALUE,
   tag: '<name>:<value>',
-  team: 'the id of a team',
+  team: THIS_VALUE,
   only: 'isolate: in_flight and circuits alone, without a read of the ledger',
 };
 

@@ -127,6 +127,7 @@ const record = explained(
     error: orNull(text),
     fault: orNull(oneOf(FAULTS)),
     finish_reason: orNull(text),
+    team: optional(text),
     ended_by: optional(oneOf(['budget'])),
     prompt_tokens: count,
     completion_tokens: count,

@@ -1,6 +1,6 @@
 /** Which keys of a directory had requests when, so that only their objects are read. */
 import type { RecordQuery } from '../../metering/ledger.ts';
-import { CACHE_CAUSE, FACTS, OTHER } from '../../metering/report.ts';
+import { CACHE_CAUSE, FACTS, OTHER, TEAM } from '../../metering/report.ts';
 import { endOfIds, HOUR_MS, idTime } from '../../metering/time.ts';
 import { MAX_QUERIED_LEDGERS } from '../../shared/limits.ts';
 import { HOURS_PER_DAY } from '../records/sums.ts';
@@ -25,7 +25,7 @@ export interface ActiveHours {
 /** Filters of a list that sums know, too. The model of a filter may be the name that was asked for. */
 const SUMMED_FILTERS = ['provider', 'route', 'fault', 'error'] as const;
 /** A tag beyond the limits of a day has no sums. */
-const NAMED_FACTS = [...FACTS, CACHE_CAUSE] as const;
+const NAMED_FACTS = [...FACTS, CACHE_CAUSE, TEAM] as const;
 
 /**
  * The hours and keys that may have matching records.

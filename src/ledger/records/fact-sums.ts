@@ -1,7 +1,7 @@
-/** A key's day sums by user, session, app and tag. They have a separate table, so that names of callers never displace models. */
+/** A key's day sums by user, session, app, team and tag. They have a separate table, so that names of callers never displace models. */
 import type { ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
-import { type Amounts, CACHE_CAUSE, type FactGroup, OTHER } from '../../metering/report.ts';
+import { type Amounts, CACHE_CAUSE, type FactGroup, OTHER, TEAM } from '../../metering/report.ts';
 import {
   AMOUNTS,
   type Columns,
@@ -95,6 +95,7 @@ export function factsOfRecord({
   app,
   tags,
   cache,
+  team,
 }: UsageRecord): (readonly [FactGroup, string])[] {
   const facts: (readonly [FactGroup, string])[] = Object.entries(tags).map(([name, value]) => [
     `tag:${name}`,
@@ -104,6 +105,7 @@ export function factsOfRecord({
   if (session !== null) facts.push(['session', session]);
   if (app !== null) facts.push(['app', app]);
   if (cache !== undefined) facts.push([CACHE_CAUSE, cache.cause]);
+  if (team !== undefined) facts.push([TEAM, team]);
   return facts;
 }
 

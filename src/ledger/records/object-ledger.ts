@@ -168,7 +168,7 @@ function refuseParts(
 ): Result<never, ApiError> {
   const isByFact = factsOf(groups, only).length > 0;
   const remedy = isByFact
-    ? 'query whole days (UTC), not by hour, and by one of user, session, app, tag and cache_cause'
+    ? 'query whole days (UTC), not by hour, and by one of user, session, app, team, tag and cache_cause'
     : 'from and to must be whole hours (UTC)';
   const message =
     reason === 'too_old'

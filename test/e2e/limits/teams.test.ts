@@ -210,3 +210,24 @@ describe('G13 the keys of a team', () => {
     expect(await show(small)).toMatchObject({ budget: { spent: 0, reserved: 0 } });
   });
 });
+
+describe.each(['kv', 'object'])('with LEDGER=%s', (LEDGER) => {
+  test('G13 records have the team of the key, and reports and lists are by team', async () => {
+    await using own = await startLimited({ vars: { LEDGER } });
+    const { gateway } = own;
+    const get = async (path: string) => jsonOf(await gateway.fetch(path, { headers: ADMIN }));
+    const team = textOf(
+      (await jsonOf(await gateway.post('/v1/admin/teams', { name: 'a', rpm: 99 }, { headers: ADMIN }))).id,
+    );
+    for (const limits of [{ team }, { team }, {}]) await (await own.ask(await own.create(limits))).text();
+    const all = () => get('/v1/usage?group_by=team');
+    let rows = objectsOf((await all()).data);
+    while (rows.reduce((sum, { requests }) => sum + Number(requests), 0) < 3)
+      rows = objectsOf((await all()).data);
+    const counts = Object.fromEntries(rows.map((row) => [textOf(row.team), row.requests]));
+    expect(counts).toEqual({ [team]: 2, '': 1 });
+    expect(await get(`/v1/usage?team=${team}`)).toMatchObject({ total: { requests: 2 } });
+    const listed = objectsOf((await get(`/v1/usage/records?team=${team}`)).data);
+    expect(listed.map((record) => record.team)).toEqual([team, team]);
+  });
+});

@@ -191,7 +191,7 @@ export function createGateway(
       client,
       takeMemory: (bytes) => bodies.grant(bytes, waitUntil),
       deadline: new Deadline(requestClock, facts.arrivedAt, settings.timers.deadlineMs),
-      known: { keyId: NO_KEY, actor: null, isSentOn: false },
+      known: { keyId: NO_KEY, actor: null, team: null, isSentOn: false },
       waitUntil,
     };
   }

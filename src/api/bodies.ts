@@ -39,9 +39,19 @@ export const ROTATION_BODY = { overlap_hours: numberField(0, MAX_OVERLAP_HOURS, 
 export const TOKEN_BODY = {
   name: nameField(),
   scope: ownField((value, param) =>
-    value === 'usage' ? ok(value) : invalidField('scope must be "usage", or absent for a key', param),
+    value === 'usage'
+      ? ok(value)
+      : invalidField('scope must be "usage" or "team", or absent for a key', param),
   ),
   filter: ownField((value = null) => ok(value)),
+  expires_at: timeField(),
+};
+
+/** The token of a team lead. */
+export const TEAM_TOKEN_BODY = {
+  name: nameField(),
+  scope: ownField((value) => ok(value)),
+  team: ownField((value) => ok(typeof value === 'string' ? value : '')),
   expires_at: timeField(),
 };
 

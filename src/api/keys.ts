@@ -47,7 +47,7 @@ import { readTeam, withTeam } from '../auth/teams.ts';
 import { deleteUsageToken, listUsageTokens, readUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
-import { forAdmin } from '../http/admin.ts';
+import { forAdmin, forAdminOrLead } from '../http/admin.ts';
 import type { KeptOwner, RequestContext } from '../http/context.ts';
 import { identifyCaller, readRequestBody } from '../http/request.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
@@ -88,8 +88,9 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
 }
 
 /** `POST /admin/keys`: a key, or with `scope` a token that reads usage. */
-export const handleCreateKey = forAdmin(async (request, context) => {
-  const body = await readBody(request, context);
+export const handleCreateKey = forAdminOrLead(async (request, context) => {
+  const read = await readBody(request, context);
+  const body = read.kind === 'error' ? read : inOwnTeam(read.value, context);
   if (body.kind === 'error') return body.error;
   if (body.value.scope !== undefined) return makeUsageToken(body.value, context);
   const keyRequest = await readNewKey(body.value, context);
@@ -109,16 +110,33 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   return jsonResponse(writeSecret(key, token, context, prices, namesakes), 201);
 });
 
+/** The body of a lead is about keys of its team. */
+function inOwnTeam(body: JsonObject, { known }: RequestContext): Result<JsonObject, ApiError> {
+  const { team } = known;
+  if (team === null) return ok(body);
+  if (body.scope !== undefined) return invalidField('The token of a team makes no tokens', 'scope');
+  if ('team' in body && body.team !== team)
+    return invalidField('The token of a team manages the keys of its team, which stay there', 'team');
+  return ok({ ...body, team });
+}
+
+/** Whether the admin, or the lead of its team, may see a key. */
+function isShown({ limits }: Pick<GatewayKey, 'limits'>, { known }: RequestContext): boolean {
+  return known.team === null || teamOf(limits) === known.team;
+}
+
 /** The names of keys that a warning lists. */
 const MAX_SHOWN_NAMESAKES = 5;
 
 /** The warning that other keys have this name, so that only the ids tell them apart; none where KV cannot be read. */
 async function namesakeWarnings(
   { id, name }: Pick<GatewayKey, 'id' | 'name'>,
-  { ports }: RequestContext,
+  context: RequestContext,
 ): Promise<readonly KeyWarning[]> {
-  const { keys } = await listKeys(ports.store).catch(() => ({ keys: [] }));
-  const ids = keys.filter((key) => key.name === name && key.id !== id).map((key) => key.id);
+  const { keys } = await listKeys(context.ports.store).catch(() => ({ keys: [] }));
+  const ids = keys
+    .filter((key) => key.name === name && key.id !== id && isShown(key, context))
+    .map((key) => key.id);
   if (ids.length === 0) return [];
   const shown = ids.slice(0, MAX_SHOWN_NAMESAKES).join(', ');
   const rest = ids.length > MAX_SHOWN_NAMESAKES ? ` and ${ids.length - MAX_SHOWN_NAMESAKES} more` : '';
@@ -179,22 +197,22 @@ export async function placeProblem({ deployment: { placeCheck } }: RequestContex
 }
 
 /** `GET /admin/keys` */
-export const handleListKeys = forAdmin(async (_request, context) => {
+export const handleListKeys = forAdminOrLead(async (_request, context) => {
   const { store } = context.ports;
   const [{ keys, revoked, unreadable }, tokens] = await Promise.all([
     listKeys(store),
     listUsageTokens(store),
   ]);
   const budget_units = budgetUnits(await context.prices.load());
+  const isLead = context.known.team !== null;
   // Absent where every key can be read.
   const ids = unreadable.length === 0 ? {} : { unreadable };
   return jsonResponse({
     object: 'list',
-    data: keys.map((key) => writeKey(key, context.arrivedAt)),
-    tokens,
-    revoked,
+    data: keys.filter((key) => isShown(key, context)).map((key) => writeKey(key, context.arrivedAt)),
+    ...(isLead ? { tokens: [], revoked: [] } : { tokens, revoked }),
     budget_units,
-    ...ids,
+    ...(!isLead && ids),
   });
 });
 
@@ -202,7 +220,7 @@ export const handleListKeys = forAdmin(async (_request, context) => {
 export const KEY_PARAMS = ['user'] as const;
 
 /** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`, with the use of the user that `?user=` names. */
-export const handleShowKey = forAdmin(async (request, context, id) => {
+export const handleShowKey = forAdminOrLead(async (request, context, id) => {
   const found = await findKey(context, id);
   if (found === null) return NO_SUCH_KEY;
   if (found === 'unreadable') return UNREADABLE_KEY;
@@ -216,8 +234,9 @@ export const handleShowKey = forAdmin(async (request, context, id) => {
 }, KEY_PARAMS);
 
 /** `PATCH /admin/keys/:id`: sets the fields that the body names. Null removes a limit, an expiry or a list of models. */
-export const handleChangeKey = forAdmin(async (request, context, id) => {
-  const body = await readBody(request, context);
+export const handleChangeKey = forAdminOrLead(async (request, context, id) => {
+  const read = await readBody(request, context);
+  const body = read.kind === 'error' ? read : inOwnTeam(read.value, context);
   if (body.kind === 'error') return body.error;
   const found = await findKey(context, id);
   if (found === null) return NO_SUCH_KEY;
@@ -274,7 +293,7 @@ async function changeKey(
 }
 
 /** `POST /admin/keys/:id/rotate`: a new secret for the key. The one before stays valid for the overlap. */
-export const handleRotateKey = forAdmin(async (request, context, id) => {
+export const handleRotateKey = forAdminOrLead(async (request, context, id) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return body.error;
   const rotation = readFields(body.value, ROTATION_BODY, { unknown: unknownFieldOf('A rotation has') });
@@ -322,7 +341,7 @@ function writeSecret(
 }
 
 /** `POST /admin/keys/:id/budget`: raises one budget of the key for its current period. Responds as `GET /admin/keys/:id`. */
-export const handleAddToBudget = forAdmin(async (request, context, id) => {
+export const handleAddToBudget = forAdminOrLead(async (request, context, id) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return body.error;
   const { requestId, known } = context;
@@ -376,10 +395,10 @@ async function replaceLimits(context: RequestContext, id: string, limits: JsonOb
 }
 
 /** `DELETE /admin/keys/:id` */
-export const handleRevokeKey = forAdmin(async (_request, context, id) => {
+export const handleRevokeKey = forAdminOrLead(async (_request, context, id) => {
   const found = await findKey(context, id);
   context.knownKeys.forget(id);
-  if (found === null) return revokeUsageToken(context, id);
+  if (found === null) return context.known.team === null ? revokeUsageToken(context, id) : NO_SUCH_KEY;
   const key = found === 'unreadable' ? null : found.key;
   await revokeKeyOf(context, id, key, key === null ? [] : secretsOf(key));
   return jsonResponse({ id, deleted: true });
@@ -419,8 +438,11 @@ export async function revokeToken(context: RequestContext, token: UsageToken): P
 const KEY_ID = /^[0-9a-f]{16}$/;
 const NO_SUCH_KEY = apiError('not_found', 'There is no such key');
 
-async function findKey({ ports }: RequestContext, id: string) {
-  return KEY_ID.test(id) ? await readKey(ports.store, id) : null;
+/** Null: there is none, or it is not of the team of the lead. */
+async function findKey(context: RequestContext, id: string) {
+  const found = KEY_ID.test(id) ? await readKey(context.ports.store, id) : null;
+  if (context.known.team === null || found === null) return found;
+  return found !== 'unreadable' && isShown(found.key, context) ? found : null;
 }
 
 const MAX_BODY_BYTES = 16 * 1024;

@@ -11,7 +11,7 @@ import {
 import { type GatewayKey, type KeyChange, randomSecret } from '../auth/keys.ts';
 import { listTeams, readTeam, type Team, teamSizeProblem, writeTeam } from '../auth/teams.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { forAdmin } from '../http/admin.ts';
+import { forAdmin, forAdminOrLead } from '../http/admin.ts';
 import type { RequestContext } from '../http/context.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
 import { isoTime } from '../metering/time.ts';
@@ -51,7 +51,8 @@ export const handleListTeams = forAdmin(async (_request, { ports }) => {
 });
 
 /** `GET /v1/admin/teams/:id`: a team with the number of its keys and what is used of its limits. */
-export const handleShowTeam = forAdmin(async (_request, context, id) => {
+export const handleShowTeam = forAdminOrLead(async (_request, context, id) => {
+  if (context.known.team !== null && context.known.team !== id) return NO_SUCH_TEAM;
   const team = await readTeam(context.ports.store, id);
   return team === null ? NO_SUCH_TEAM : showTeam(team, context);
 });

@@ -1,6 +1,7 @@
-/** `POST /admin/keys` with `scope: "usage"`: creates a token that reads usage. */
+/** `POST /admin/keys` with a `scope`: creates a token that reads usage, or that of the lead of a team. */
 import { readFields } from '../auth/body-fields.ts';
-import { createUsageToken, TOKEN_FILTERS, type TokenFilter } from '../auth/usage-tokens.ts';
+import { readTeam } from '../auth/teams.ts';
+import { createUsageToken, TOKEN_FILTERS, type TokenFilter, type UsageToken } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
@@ -8,12 +9,12 @@ import { isoTime } from '../metering/time.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { recordAct } from './audit.ts';
-import { TOKEN_BODY } from './bodies.ts';
+import { TEAM_TOKEN_BODY, TOKEN_BODY } from './bodies.ts';
 import { invalid, readFactFilter, readKeyFilter } from './usage.ts';
 
 const MAX_TEXT_CHARS = 100;
 
-/** Creates a token that reads usage only. The response is the only place that has the token itself. */
+/** Creates a token. The response is the only place that has the token itself. */
 export async function makeUsageToken(body: JsonObject, context: RequestContext): Promise<Answer> {
   const fields = await readToken(body, context);
   if (fields.kind === 'error') return fields.error;
@@ -26,11 +27,14 @@ export async function makeUsageToken(body: JsonObject, context: RequestContext):
 
 interface Fields {
   readonly name: string;
+  readonly scope: UsageToken['scope'];
+  readonly team?: string;
   readonly filter: TokenFilter | null;
   readonly expires_at: string | null;
 }
 
 async function readToken(body: JsonObject, context: RequestContext): Promise<Result<Fields, ApiError>> {
+  if (body.scope === 'team') return readTeamToken(body, context);
   const fields = readFields(body, TOKEN_BODY, {
     unknown: (_, names) => `A token that reads usage has ${names.join(', ')}, and nothing else`,
     nowMs: context.arrivedAt,
@@ -38,7 +42,19 @@ async function readToken(body: JsonObject, context: RequestContext): Promise<Res
   if (fields.kind === 'error') return fields;
   const { name, expires_at } = fields.value;
   const filter = await readFilter(fields.value.filter, context);
-  return filter.kind === 'error' ? filter : ok({ name, filter: filter.value, expires_at });
+  return filter.kind === 'error' ? filter : ok({ name, scope: 'usage', filter: filter.value, expires_at });
+}
+
+async function readTeamToken(body: JsonObject, context: RequestContext): Promise<Result<Fields, ApiError>> {
+  const fields = readFields(body, TEAM_TOKEN_BODY, {
+    unknown: (_, names) => `A token of a team has ${names.join(', ')}, and nothing else`,
+    nowMs: context.arrivedAt,
+  });
+  if (fields.kind === 'error') return fields;
+  const { name, expires_at, team } = fields.value;
+  return (await readTeam(context.ports.store, team)) === null
+    ? invalid('team must be the id of a team', 'team')
+    : ok({ name, scope: 'team', team, filter: { team }, expires_at });
 }
 
 /** Each field is read as the parameter of that name, so that every request of the token can be answered. */

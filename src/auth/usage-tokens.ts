@@ -1,15 +1,18 @@
-/** Tokens that read usage and call no models, for BI and shared links. KV has their SHA-256 only, apart from the gateway keys. */
+/** Tokens that read usage and call no models, for BI, shared links, and leads of teams, who also manage the keys of their team. KV has their SHA-256 only, apart from the gateway keys. */
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import { type KeyStore, keyId, listEntries, metadataOf, randomSecret, sameDigest, sha256 } from './keys.ts';
 
 /** What a token is bound to: the parameters of its requests for usage. */
 export const TOKEN_FILTERS = ['key', 'provider', 'user', 'session', 'app', 'tag'] as const;
-export type TokenFilter = { readonly [Name in (typeof TOKEN_FILTERS)[number]]?: string };
+export type TokenFilter = { readonly [Name in (typeof TOKEN_FILTERS)[number] | 'team']?: string };
 
 export interface UsageToken {
   readonly id: string;
   readonly name: string;
-  readonly scope: 'usage';
+  /** `team`: it also manages the keys of its team, to whose usage it is bound. */
+  readonly scope: 'usage' | 'team';
+  /** With the scope `team`. */
+  readonly team?: string;
   /** Null: it reads the usage of all keys. */
   readonly filter: TokenFilter | null;
   /** ISO 8601, or null: never. */
@@ -37,12 +40,12 @@ interface NewUsageToken {
 /** Creates and stores a token. */
 export async function createUsageToken(
   store: KeyStore,
-  fields: Pick<UsageToken, 'name' | 'filter' | 'expires_at'>,
+  fields: Pick<UsageToken, 'name' | 'scope' | 'team' | 'filter' | 'expires_at'>,
   created_at: string,
 ): Promise<NewUsageToken> {
   const token = TOKEN_PREFIX + randomSecret();
   const digest = await sha256(token);
-  const usageToken: UsageToken = { id: keyId(digest), ...fields, scope: 'usage', created_at };
+  const usageToken: UsageToken = { id: keyId(digest), ...fields, created_at };
   const value = JSON.stringify({ ...usageToken, digest });
   await store.put(PREFIX + usageToken.id, value, metadataOf({ ...usageToken }));
   return { usageToken, token };
@@ -83,15 +86,17 @@ export async function deleteUsageToken(store: KeyStore, id: string): Promise<voi
 /** Null for what is no token, or one whose restrictions cannot be read. */
 function decode(stored: unknown): UsageToken | null {
   if (!isObject(stored)) return null;
-  const { id, name, scope, created_at, filter = null, expires_at = null } = stored;
+  const { id, name, scope, team, created_at, filter = null, expires_at = null } = stored;
   const isExpiry =
     expires_at === null || (typeof expires_at === 'string' && !Number.isNaN(Date.parse(expires_at)));
-  if (typeof id !== 'string' || scope !== 'usage' || !isExpiry) return null;
+  if (typeof id !== 'string' || !isExpiry) return null;
+  const texts = { id, name: readText(name) ?? '' };
+  const times = { expires_at: readText(expires_at) ?? null, created_at: readText(created_at) ?? '' };
+  if (scope === 'team' && typeof team === 'string')
+    return { ...texts, scope, team, filter: { team }, ...times };
+  if (scope !== 'usage') return null;
   if (filter !== null && !isFilter(filter)) return null;
-  return {
-    ...{ id, name: readText(name) ?? '', scope, filter },
-    ...{ expires_at: readText(expires_at) ?? null, created_at: readText(created_at) ?? '' },
-  };
+  return { ...texts, scope, filter, ...times };
 }
 
 function isFilter(value: unknown): value is TokenFilter & JsonObject {

@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { RequestContext } from './context.ts';
 import { unknownParam } from './query.ts';
-import { ADMIN, identifyAdmin } from './request.ts';
+import { ADMIN, identifyAdmin, identifyUsageToken } from './request.ts';
 import type { Answer } from './respond.ts';
 
 type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Answer>;
@@ -25,6 +25,25 @@ export function forAdmin(handle: AdminHandler, params: readonly string[] = []) {
     const unknown = unknownParam(new URL(request.url).searchParams, params);
     if (unknown !== null) return unknown;
     return handle(request, context, id);
+  };
+}
+
+/** As {@link forAdmin}, also for the lead of a team: what the handler shows and changes is then of `known.team` alone. */
+export function forAdminOrLead(handle: AdminHandler, params: readonly string[] = []) {
+  const handleAsAdmin = forAdmin(handle, params);
+  return async (
+    request: Request,
+    context: RequestContext,
+    ids: { readonly id?: string | undefined },
+  ): Promise<Answer> => {
+    const found = await identifyUsageToken(request, context);
+    if (found.kind === 'error') return found.error;
+    const token = found.value;
+    if (token?.team === undefined) return handleAsAdmin(request, context, ids);
+    context.known.team = token.team;
+    context.known.actor = `team token ${token.id}`;
+    const unknown = unknownParam(new URL(request.url).searchParams, params);
+    return unknown ?? handle(request, context, ids.id ?? '');
   };
 }
 

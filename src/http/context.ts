@@ -110,6 +110,8 @@ interface RequestState {
   keyId: string;
   /** Who the admin is: `admin token`, or the name of a user of Cloudflare Access. Null until an admin is identified. */
   actor: string | null;
+  /** The team whose lead has sent the request, on a route that leads may use. Null: somebody else. */
+  team: string | null;
   /** The request was sent to an upstream, so it has a usage record. */
   isSentOn: boolean;
 }

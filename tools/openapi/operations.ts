@@ -373,7 +373,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'POST', path: '/admin/keys', tag: 'Keys', auth: 'admin', status: 201 },
     summary: 'Creates a key, or a token that only reads usage',
-    body: either([ref('NewKey'), ref('NewUsageToken')]),
+    body: either([ref('NewKey'), ref('NewUsageToken'), ref('NewTeamToken')]),
     returns: either([ref('CreatedKey'), ref('CreatedUsageToken')]),
   },
   {

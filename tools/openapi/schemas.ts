@@ -1,5 +1,5 @@
 /** The schemas of `docs/openapi.json`. Those of Weir's own types fail to compile if a field of the type is missing. */
-import { KEY_BODY, TEAM_BODY, TOKEN_BODY } from '../../src/api/bodies.ts';
+import { KEY_BODY, TEAM_BODY, TEAM_TOKEN_BODY, TOKEN_BODY } from '../../src/api/bodies.ts';
 import type { RecordView } from '../../src/api/record-view.ts';
 import type { BodyField } from '../../src/auth/body-fields.ts';
 import { KEY_FACTS, type KeyFacts } from '../../src/auth/key-facts.ts';
@@ -306,9 +306,11 @@ const key = typed<Omit<GatewayKey, keyof KeyFacts | 'limits' | 'disabled' | 'sec
   },
   { ...factFields, team: optional(text), ...state, ...limits },
 );
-const tokenFilter = object(Object.fromEntries(TOKEN_FILTERS.map((name) => [name, optional(text)])));
+const tokenFilter = object(
+  Object.fromEntries([...TOKEN_FILTERS, 'team'].map((name) => [name, optional(text)])),
+);
 const usageToken = typed<UsageToken>({
-  ...{ id: text, name: text, scope: { const: 'usage' } },
+  ...{ id: text, name: text, scope: oneOf(['usage', 'team']), team: optional(text) },
   ...{ filter: orNull(tokenFilter), expires_at: orNull(time), created_at: time },
 });
 const warnings = optional(listOf(object({ param: orNull(text), message: text })));
@@ -374,6 +376,7 @@ export const COMPONENTS = {
     scope: { const: 'usage' },
     filter: optional(orNull(tokenFilter)),
   }),
+  NewTeamToken: bodySchema(TEAM_TOKEN_BODY, { scope: { const: 'team' }, team: text }),
   CreatedUsageToken: withFields(usageToken, {
     key: described(text, 'the token itself, which is not shown again'),
   }),

@@ -231,3 +231,70 @@ describe.each(['kv', 'object'])('with LEDGER=%s', (LEDGER) => {
     expect(listed.map((record) => record.team)).toEqual([team, team]);
   });
 });
+
+describe('K9 the token of a team lead', () => {
+  test('manages the keys of its team, reads its usage, and nothing else', async () => {
+    const [team, other] = [await create({ rpm: 90 }), await create({ rpm: 90 })];
+    const foreign = await limited.create({ name: 'foreign', team: other });
+    const { gateway } = limited;
+    const made = await gateway.post('/admin/keys', { name: 'lead', scope: 'team', team }, { headers: ADMIN });
+    const token = await jsonOf(made);
+    expect([made.status, token.scope, token.team]).toEqual([201, 'team', team]);
+    const headers = { authorization: `Bearer ${textOf(token.key)}` };
+    const ask = async (method: string, path: string, body?: JsonObject) => {
+      const response = await gateway.fetch(path, {
+        ...{ method, headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      return { status: response.status, ...(await jsonOf(response)) } as JsonObject;
+    };
+    const key = await ask('POST', '/admin/keys', { name: 'mine', budget: { tokens: 9000, per: 'day' } });
+    expect(key).toMatchObject({ status: 201, team });
+    const path = `/admin/keys/${textOf(key.id)}`;
+    const own = { id: textOf(key.id), token: textOf(key.key) };
+    expect((await burst([own, foreign], 1)).map(({ status }) => status)).toEqual([200, 200]);
+    const list = await ask('GET', '/admin/keys');
+    expect(objectsOf(list.data).map(({ id }) => id)).toEqual([own.id]);
+    expect([list.tokens, list.revoked]).toEqual([[], []]);
+    expect(await ask('GET', path)).toMatchObject({ status: 200, team });
+    expect(await ask('PATCH', path, { rpm: 9 })).toMatchObject({ status: 200, rpm: 9 });
+    expect(await ask('POST', `/v1${path}/budget`, { add: { tokens: 100 } })).toMatchObject({ status: 200 });
+    expect(await ask('GET', `/v1/admin/teams/${team}`)).toMatchObject({ status: 200, keys: 1 });
+    const usage = await ask('GET', '/v1/usage');
+    expect(usage).toMatchObject({ status: 200, total: { requests: 1 } });
+    const audit = await jsonOf(await gateway.fetch(`/v1/admin/audit?key=${own.id}`, { headers: ADMIN }));
+    expect(objectsOf(audit.data)[0]).toMatchObject({ actor: `team token ${textOf(token.id)}` });
+    // What is not its own.
+    for (const [method, to, body, status] of [
+      ['PATCH', path, { team: other }, 400],
+      ['PATCH', path, { team: null }, 400],
+      ['POST', '/admin/keys', { name: 'a', team: other }, 400],
+      ['POST', '/admin/keys', { name: 'a', scope: 'usage' }, 400],
+      ['POST', '/admin/keys', { name: 'a', scope: 'team', team }, 400],
+      ['GET', `/admin/keys/${foreign.id}`, undefined, 404],
+      ['PATCH', `/admin/keys/${foreign.id}`, { rpm: 1 }, 404],
+      ['DELETE', `/admin/keys/${foreign.id}`, undefined, 404],
+      ['DELETE', `/admin/keys/${textOf(token.id)}`, undefined, 404],
+      ['POST', `/v1/admin/keys/${foreign.id}/rotate`, {}, 404],
+      ['POST', `/v1/admin/keys/${foreign.id}/budget`, { add: { tokens: 1 } }, 404],
+      ['GET', `/v1/usage?team=${other}`, undefined, 400],
+      ['GET', `/v1/admin/teams/${other}`, undefined, 404],
+      ['GET', '/v1/admin/teams', undefined, 401],
+      ['PATCH', `/v1/admin/teams/${team}`, { rpm: 900 }, 401],
+      ['POST', `/v1/admin/teams/${team}/budget`, { add: { USD: 1 } }, 401],
+      ['DELETE', `/admin/keys/${own.id}/limits`, undefined, 401],
+      ['GET', '/v1/admin/audit', undefined, 401],
+    ] as const)
+      expect([method, to, (await ask(method, to, body)).status]).toEqual([method, to, status]);
+    expect(await burst([{ id: '', token: textOf(token.key) }], 1)).toEqual([{ status: 401, by: null }]);
+    expect(await ask('POST', `/v1${path}/rotate`, { overlap_hours: 0 })).toMatchObject({ status: 200 });
+    expect(await ask('DELETE', path)).toMatchObject({ status: 200, deleted: true });
+    await gateway.fetch(`/admin/keys/${textOf(token.id)}`, { method: 'DELETE', headers: ADMIN });
+  });
+
+  test('needs a team that exists', async () => {
+    const body = { name: 'lead', scope: 'team', team: '0123456789abcdef' };
+    const response = await limited.gateway.post('/admin/keys', body, { headers: ADMIN });
+    expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'team' } });
+  });
+});

@@ -28,7 +28,7 @@ export type LoopProtocol = keyof typeof LOOPS;
 
 /** Recognises passthrough by the end of the upstream path. */
 const PASSTHROUGH_PATHS: readonly (readonly [client: LoopProtocol, path: RegExp])[] = [
-  ['messages', /\/v1\/messages$/],
+  ['messages', /\/v1\/messages$|:(?:r|streamR)awPredict$/],
   ['responses', /\/responses$/],
   ['gemini', /:(?:g|streamG)enerateContent(?:\?|$)/],
 ];

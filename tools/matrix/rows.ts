@@ -19,7 +19,10 @@ const LENIENT = [
   'fireworks/accounts/fireworks/models/gpt-oss-120b',
 ];
 
-const NAMED = [...MODELS, ...SIGNING, ...LENIENT];
+/** Gemini there has no ids of calls, and Claude no path of Messages. */
+const VERTEX = ['vertex/claude-haiku-4-5@20251001', 'vertex/gemini-3-flash-preview'];
+
+const NAMED = [...MODELS, ...SIGNING, ...LENIENT, ...VERTEX];
 
 /** The first model of each provider that the lists do not name. */
 const FURTHER = PROVIDERS.filter(({ id }) => !NAMED.some((model) => model.startsWith(`${id}/`))).flatMap(

@@ -239,7 +239,8 @@ function configProblem(body: JsonObject, model: string): string | undefined {
   const levels = /gemini-3\.[78]/.test(model)
     ? ['low', 'medium', 'high']
     : ['minimal', 'low', 'medium', 'high'];
-  if (level !== undefined && !levels.includes(textOf(level))) {
+  // An enum: Google's SDKs send it in capitals.
+  if (level !== undefined && !levels.includes(textOf(level).toLowerCase())) {
     return `Thinking level ${textOf(level).toUpperCase()} is not supported for this model. Please retry with other thinking level.`;
   }
   if (model.startsWith('gemini-2.0') && config.thinkingConfig !== undefined) {

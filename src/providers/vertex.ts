@@ -42,8 +42,9 @@ const FORM = geminiForm(GEMINI_FAMILIES, GOOGLE_TOOL_NAMES, { fetchesMedia: fals
 const TIER_FIELDS = ['serviceTier', 'service_tier'];
 
 /**
- * S: it refuses `id` of calls and results, which AI Studio and its clients have, and contents without a role (BerriAI/litellm#32731). It
- * reads no tier in the body (googleapis/python-genai#2433, 2026).
+ * S: it refuses `id` of calls and results, which AI Studio and its clients have, contents without a role
+ * (BerriAI/litellm#32731), and at Gemini 3 results beside other parts, which follow in a content of their own. It reads no tier in the body
+ * (googleapis/python-genai#2433, 2026).
  */
 function sentBody(body: JsonObject): JsonObject {
   const hasId = (value: unknown) => objectOf(value).id !== undefined;
@@ -55,12 +56,20 @@ function sentBody(body: JsonObject): JsonObject {
   };
   const withRole = (content: JsonObject) =>
     (content.role ?? '') === '' ? { role: 'user', ...omit(content, 'role') } : content;
-  const contents = readArray(body.contents).map((content) =>
-    isObject(content) && Array.isArray(content.parts)
-      ? { ...withRole(content), parts: content.parts.map(withoutId) }
-      : content,
-  );
+  const contents = readArray(body.contents).flatMap((content) => {
+    if (!isObject(content) || !Array.isArray(content.parts)) return [content];
+    const parts: readonly unknown[] = content.parts.map(withoutId);
+    const results = parts.filter(isResult);
+    const others = parts.filter((part) => !isResult(part));
+    const lists = results.length > 0 && others.length > 0 ? [results, others] : [parts];
+    return lists.map((list) => ({ ...withRole(content), parts: list }));
+  });
   return { ...omit(body, ...TIER_FIELDS), ...(Array.isArray(body.contents) && { contents }) };
+}
+
+function isResult(part: unknown): boolean {
+  const { functionResponse, function_response } = objectOf(part);
+  return isObject(functionResponse) || isObject(function_response);
 }
 
 const CALL_FIELDS = ['functionCall', 'functionResponse', 'function_call', 'function_response'];

@@ -116,6 +116,12 @@ function refuse(code: number, message: string, status: string): Response {
 /** What Vertex refuses and AI Studio takes. */
 function refusalOf({ url, headers, body }: GoogleRequest): Response | null {
   const parts = objectsOf(body.contents).flatMap(({ parts: ofTurn }) => objectsOf(ofTurn));
+  const isMixed = objectsOf(body.contents).some(({ parts: ofTurn }) => {
+    const results = objectsOf(ofTurn).filter((part) => part.functionResponse !== undefined);
+    return results.length > 0 && results.length < objectsOf(ofTurn).length;
+  });
+  if (isMixed && url.includes('gemini-3'))
+    return refuse(400, 'A content with function responses has no other parts.', 'INVALID_ARGUMENT');
   for (const part of parts) {
     const call = part.functionCall ?? part.functionResponse;
     if (typeof call === 'object' && call !== null && 'id' in call)

@@ -1,7 +1,7 @@
 /** Vertex AI: its hosts and paths, the tokens of a service account, what it refuses, and each refusal of a credential with its setting. */
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test, vi } from 'vitest';
-import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
+import { decodeObject, type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { FakeGoogle, type GoogleRequest, SERVICE_ACCOUNT } from '../credentials/fake-google.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
@@ -255,6 +255,33 @@ describe('W13 vertex', () => {
         { role: 'user', parts: [{ functionResponse: result }] },
       ],
     });
+  });
+
+  test('results are in a content without other parts, which follow in the next', async () => {
+    const { google, ask, gateway } = gatewayOf();
+    const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+    const messages = [
+      { role: 'user', content: 'Call f' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'done' },
+      { role: 'user', content: 'And now?' },
+    ];
+    expect(await ask('gemini-3-flash-preview', { messages })).toMatchObject({ status: 200 });
+    const result = { functionResponse: { name: 'f', response: { output: 'done' } } };
+    const expected = [
+      { role: 'user', parts: [result] },
+      { role: 'user', parts: [{ text: 'And now?' }] },
+    ];
+    expect(objectsOf(google.requests[0]?.body.contents).slice(2)).toEqual(expected);
+    const contents = [
+      { role: 'user', parts: [{ text: 'Call f' }] },
+      { role: 'model', parts: [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'c2ln' }] },
+      { role: 'user', parts: [{ text: 'And now?' }, result] },
+    ];
+    const path = '/v1beta/models/vertex/gemini-3-flash-preview:generateContent';
+    const response = await gateway.post(path, 'x', { contents });
+    expect(response.status, await response.text()).toBe(200);
+    expect(objectsOf(google.requests[1]?.body.contents).slice(2)).toEqual(expected);
   });
 
   test('counts: of Claude without betas, of Gemini by its contents', async () => {

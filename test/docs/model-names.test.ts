@@ -39,7 +39,7 @@ function codeOf(text: string): readonly string[] {
   return [...blocks, ...[...rest.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => `"${code}"`)];
 }
 
-const ADDRESS = /(?<![\w./:@$-])([a-z][a-z0-9-]*)\/([\w./:-]*\w)(?![*<…/\w-])/g;
+const ADDRESS = /(?<![\w./:@$-])([a-z][a-z0-9-]*)\/([\w./:-]*\w(?:@\d+)?)(?![*<…/\w-])/g;
 const QUOTED = /["']([\w.:-]*\w)["']/g;
 
 const ALIASES = /^ALIASES = ('''|')(\{[\s\S]*?\})\1/gm;

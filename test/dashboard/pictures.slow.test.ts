@@ -16,6 +16,8 @@ interface Shapes {
   /** Whether each menu's button is in sight. */
   readonly buttons: readonly boolean[];
   readonly isWider: boolean;
+  /** Budgets that reach beyond their cell. */
+  readonly overlaps: number;
 }
 
 /** Where a tile is, and whether its number is wider. */
@@ -248,10 +250,12 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
             heights: boxes('tbody tr').map(({ height }) => Math.round(height)),
             buttons: boxes('td.actions > button').map(({ left, right }) => left >= 0 && right <= innerWidth),
             isWider: region.scrollWidth > region.clientWidth + 1,
+            overlaps: [...region.querySelectorAll('.usage')].filter((one) => one.scrollWidth > one.parentElement.clientWidth + 1).length,
           };
         })()`,
       );
       if (width > 640) expect(new Set(shapes.heights).size).toBe(1);
+      expect(shapes.overlaps).toBe(0);
       expect(shapes.buttons.every(Boolean)).toBe(true);
       expect(await page.getByText('This table scrolls sideways.').isVisible()).toBe(shapes.isWider);
       expect(await overflows(page)).toBe(false);

@@ -328,7 +328,14 @@ export const OPERATIONS: readonly Operation[] = [
     query: USAGE_QUERY,
     returns: object({
       ...list(ref('ReportRow')),
-      ...{ ...span, total: ref('Sums'), distribution: ref('Distribution') },
+      ...{
+        ...span,
+        total: ref('Sums'),
+        distribution: described(
+          ref('Distribution'),
+          'how many requests had their first token, and a rate, from `from` to below `to`',
+        ),
+      },
       named: described(
         ref('NamedGroups'),
         'the groups before the limit, without requests that lack a fact of the groups',

@@ -2,9 +2,11 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { ROWS, requestedRows } from './rows.ts';
+import { ROWS, requestedRows, takes } from './rows.ts';
 
+/** Without any file. */
 const OTHER = '/elsewhere/weir';
+const THIS = join(import.meta.dirname, '..');
 
 function shown(names: readonly string[], base: string | null) {
   return requestedRows(names, base).map(({ name, main }) => [name, fileURLToPath(main.href)]);
@@ -28,7 +30,7 @@ test('rows with another checkout: each row of Weir is followed by the one of tha
     ['weir-limits', WEIR_FILE],
     ['base-weir-limits', join(OTHER, 'src', 'index.ts')],
   ]);
-  const [own, other] = requestedRows(['weir-limits'], OTHER);
+  const [own, other] = requestedRows(['weir-limits'], THIS);
   const { name: _, main: __, what: ___, ...rest } = own ?? {};
   expect(other).toMatchObject(rest);
 });
@@ -40,4 +42,16 @@ test('rows with a text that is replaced in the bundle: only of this checkout', (
 
 test('a name that is no row: an error that has it', () => {
   expect(() => requestedRows(['weird'], null)).toThrow('weird is no row');
+});
+
+test('rows with an earlier checkout: without the clients, credentials and streams that it does not have', () => {
+  const names = (base: string) => requestedRows(['weir-gemini', 'weir-signed'], base).map(({ name }) => name);
+  expect(names(OTHER)).toEqual(['weir-gemini', 'weir-signed']);
+  expect(names(THIS)).toEqual(['weir-gemini', 'base-weir-gemini', 'weir-signed', 'base-weir-signed']);
+  const [own, earlier] = requestedRows(['weir'], OTHER);
+  const providers = (row = own) => JSON.parse(row?.settings('http://upstream').PROVIDERS ?? '{}');
+  expect(providers()).toHaveProperty('converse');
+  expect(providers(earlier)).toEqual({});
+  const reads = (row = own) => row !== undefined && takes(row, 'converse');
+  expect([reads(), reads(earlier)]).toEqual([true, false]);
 });

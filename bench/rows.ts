@@ -1,4 +1,5 @@
 /** The rows of the bench: the Worker of each, its configuration and its requests. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Ports } from './jobs.ts';
@@ -31,6 +32,10 @@ export interface Row {
   readonly alias: Readonly<Record<string, string>>;
   /** A text of the bundle that this row replaces. If the bundle doesn't have it, the row is skipped. */
   readonly replace: readonly [from: string, to: string] | null;
+  /** A file of Weir's without which a checkout does not have what the row measures. Absent: each has it. */
+  readonly needs?: string;
+  /** Streams whose protocol it does not know. */
+  readonly unknownStreams: readonly StreamName[];
   readonly isWeir: boolean;
   /** Whether it runs with the compatibility flags of Weir. */
   readonly hasWeirFlags: boolean;
@@ -71,6 +76,7 @@ function worker(name: string, what: string, file: string, own: Partial<Row> = {}
     headers: () => ({}),
     alias: {},
     replace: null,
+    unknownStreams: [],
     isWeir: false,
     hasWeirFlags: false,
     isPeer: false,
@@ -226,6 +232,7 @@ export const ROWS: readonly Row[] = [
   // Gemini's stream measures the passthrough.
   weir('weir-gemini', "Weir, called by a client of Gemini's API", {
     treatment: 'gemini',
+    needs: 'src/protocols/gemini/client.ts',
     sections: ['bulk'],
     path: '/v1beta/models/{model}:streamGenerateContent?alt=sse',
   }),
@@ -254,6 +261,7 @@ export const ROWS: readonly Row[] = [
   {
     ...weir('weir-signed', "Weir, whose provider's requests are signed for AWS", {
       sections: ['requests', 'prompts'],
+      needs: 'src/credentials/aws.ts',
       modelPrefix: () => 'signed/',
     }),
     settings: (upstream) => ({
@@ -284,16 +292,32 @@ export const ROWS: readonly Row[] = [
   portkey('openai'),
 ];
 
-/** The rows of Weir's among `rows`, with the source of another checkout: `base-weir` for `weir`. */
+/**
+ * The rows of Weir's among `rows`, with the source of another checkout: `base-weir` for `weir`. Rows and streams that an earlier checkout
+ * does not have are left out.
+ */
 export function rowsOfCheckout(directory: string, rows: readonly Row[]): Row[] {
+  const has = (file: string) => existsSync(join(directory, file));
+  const hasConverse = has('src/protocols/bedrock-converse/upstream-reader.ts');
   return rows
-    .filter(({ isWeir, replace }) => isWeir && replace === null)
+    .filter(({ isWeir, replace, needs }) => isWeir && replace === null && (needs === undefined || has(needs)))
     .map((row) => ({
       ...row,
+      ...(hasConverse ? {} : ofOlder(row)),
       name: `base-${row.name}`,
       what: `${row.what}, in ${directory}`,
       main: pathToFileURL(join(directory, 'src/index.ts')),
     }));
+}
+
+function ofOlder({ settings }: Row): Pick<Row, 'settings' | 'unknownStreams'> {
+  return { settings: (upstream) => withoutConverse(settings(upstream)), unknownStreams: ['converse'] };
+}
+
+/** An earlier checkout refuses all of `PROVIDERS` for an entry that it does not know. */
+function withoutConverse({ PROVIDERS = '{}', ...settings }: Readonly<Record<string, string>>) {
+  const { converse: _, ...providers }: Record<string, unknown> = JSON.parse(PROVIDERS);
+  return { ...settings, PROVIDERS: JSON.stringify(providers) };
 }
 
 /**
@@ -309,7 +333,8 @@ export function requestedRows(names: readonly string[], base: string | null): Ro
 }
 
 /** Rows that parse streams read only OpenAI's chat. Weir and rows that pass bytes through take the others too; the Responses stream needs Weir's passthrough. */
-export function takes({ treatment, isWeir, onlyStream }: Row, stream: StreamName): boolean {
+export function takes({ treatment, isWeir, onlyStream, unknownStreams }: Row, stream: StreamName): boolean {
+  if (unknownStreams.includes(stream)) return false;
   if (onlyStream !== undefined) return stream === onlyStream;
   // A call is written whole, and the one of this stream is larger than an event may be.
   if (treatment === 'gemini' && stream === 'tools') return false;

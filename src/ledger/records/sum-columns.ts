@@ -20,7 +20,7 @@ export const AMOUNTS: readonly string[] = [...NUMBERS, 'speeds'];
 
 /** The amounts of one row. */
 export interface Columns {
-  /** In the order of {@link AMOUNTS}, without the last one. */
+  /** In the order of {@link AMOUNTS}, without the last one. New ones come at the end. */
   readonly numbers: readonly number[];
   readonly speeds: string;
 }
@@ -124,14 +124,14 @@ export function combine(a: Amounts, b: Amounts, sign: 1 | -1): Amounts {
 /** Adds two rows in JavaScript. Nanos may exceed a unit here: the few records of a report keep the sum exact. */
 export function addColumns(a: Columns, b: Columns): Columns {
   return {
-    numbers: a.numbers.map((value, i) => Math.min(value + (b.numbers[i] ?? 0), MAX)),
+    numbers: NUMBERS.map((_, i) => Math.min((a.numbers[i] ?? 0) + (b.numbers[i] ?? 0), MAX)),
     speeds: a.speeds + b.speeds,
   };
 }
 
-/** The values of a row in the order of {@link AMOUNTS}. */
+/** The values of a row in the order of {@link AMOUNTS}. The object of another version sends fewer numbers, or more at their end. */
 export function valuesOf({ numbers, speeds }: Columns): (number | string)[] {
-  return [...numbers, speeds];
+  return [...NUMBERS.map((_, i) => numbers[i] ?? 0), speeds];
 }
 
 /** @param values a row from SQLite, in the order of {@link AMOUNTS} */

@@ -104,7 +104,7 @@ export interface RecordsPart {
 }
 
 /** Makes the context of work that no request started. */
-export type OwnContext = (waitUntil: (work: Promise<unknown>) => void) => CompletionContext;
+type OwnContext = (waitUntil: (work: Promise<unknown>) => void) => CompletionContext;
 
 /**
  * The user of a request's token of Cloudflare Access, null without one; 401 for an invalid token, 503 without keys.

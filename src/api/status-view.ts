@@ -84,7 +84,7 @@ export interface ProviderFailure {
 }
 
 /** Null where the ledger did not answer. */
-export interface LedgerView {
+interface LedgerView {
   readonly store: string | null;
   readonly has_queue: boolean | null;
   readonly waiting_records: number | null;

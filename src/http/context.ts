@@ -66,7 +66,7 @@ export interface RequestContext {
 }
 
 /** What an isolate keeps of the providers that it calls. */
-export interface Upstreams {
+interface Upstreams {
   readonly circuits: CircuitBreakers;
   readonly credentials: Credentials;
   /** What refusals said about models. */

@@ -29,7 +29,7 @@ export interface SettingInForce {
 }
 
 /** A day. Timers accept at most 24 days, and no response takes a day. */
-export const MAX_SECONDS = 86_400;
+const MAX_SECONDS = 86_400;
 
 /** A secret of Secrets Store, as its binding has it. https://developers.cloudflare.com/secrets-store/integrations/workers/ (2026-11-22) */
 export interface SecretBinding {

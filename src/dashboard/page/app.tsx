@@ -231,7 +231,7 @@ function Frame() {
 }
 
 /** Water over a weir. */
-export function Mark() {
+function Mark() {
   return (
     <svg class="mark" width="20" height="20" viewBox="0 0 16 16" aria-hidden="true">
       <rect class="ground" width="16" height="16" rx="4" />

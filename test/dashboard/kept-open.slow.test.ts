@@ -79,6 +79,8 @@ describe.runIf(hasChromium)('the page that stays open', () => {
     async (view, path) => {
       const { page, context, complaints } = await signedIn(`#/${view}?range=30d`);
       await page.locator('tbody tr').first().waitFor();
+      // Each table has a report of its own.
+      await settle(page);
       const before = await rows(page);
       await page.route(`**${path}**`, (route) => route.fulfill({ status: 500, body: 'down' }));
       await page.getByRole('button', { name: 'Refresh' }).click();

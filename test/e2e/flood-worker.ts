@@ -1,5 +1,5 @@
 /**
- * The gateway with a KV namespace that keeps nothing, which sends itself many requests at once, each with a context of its own, and is the
+ * The gateway with a KV namespace that keeps nothing, which sends itself many requests at once, each with a context of its own, and has the
  * provider that answers them: a flood without the costs of a network and of a disk. The isolate's clock is slow, so that a busy machine
  * reaches no limit of the gateway's.
  */
@@ -31,6 +31,9 @@ Reflect.set(globalThis, 'setTimeout', (onFire: () => void, ms: number) =>
   start(onFire, ms < MIN_SLOWED_MS ? ms : ms * SLOWNESS),
 );
 
+/** The provider. A request of its own to this Worker would double the hops of each. */
+const MODELS = { fetch: async () => Response.json(WHOLE) };
+
 /** One per environment, because the gateway is cached by its environment. */
 const wrapped = new WeakMap<Env, Env>();
 
@@ -42,10 +45,9 @@ const WHOLE = {
 
 export default {
   async fetch(request, env, context) {
-    const { hostname, pathname, searchParams } = new URL(request.url);
-    if (hostname === 'models.internal') return Response.json(WHOLE);
+    const { pathname, searchParams } = new URL(request.url);
     if (pathname === '/flood') return flood(request, env, Number(searchParams.get('count')));
-    const quiet = wrapped.get(env) ?? { ...env, WEIR_KV: withoutWrites(env.WEIR_KV) };
+    const quiet = wrapped.get(env) ?? { ...env, WEIR_KV: withoutWrites(env.WEIR_KV), MODELS };
     wrapped.set(env, quiet);
     return weir.fetch(request, quiet, context);
   },

@@ -1002,6 +1002,51 @@ describe('A10 Converse, counts, usage and failures', () => {
     expect([got.finishes, got.error?.code]).toEqual([[], 'upstream_truncated']);
   });
 
+  describe.each(Object.entries(CLIENTS))('%s', (_, readAs) => {
+    test.each(['model_overheated', 'END_TURN', 'tool_use_denied', 'x'.repeat(300)])(
+      'C8 the stopReason %s, which is not known, behind a text: no success, but an error, streamed or not',
+      async (stopReason) => {
+        const streamed = [
+          START,
+          delta(0, { text: 'Hi' }),
+          end(0),
+          event('messageStop', { stopReason }),
+          METADATA,
+        ];
+        const behaviors = [stream(...streamed), answer([{ text: 'Hi' }], stopReason)];
+        for (const behavior of behaviors) {
+          const seen = readAs(gatewayFetch(behavior, { env: ENV, model: NOVA }), `bedrock/${NOVA}`);
+          await expect(seen).rejects.toThrow();
+        }
+      },
+    );
+
+    test('C8 an unknown stopReason behind a whole call: the call is not handed on as a success', async () => {
+      const toolUse = { toolUseId: 't', name: 'weather', input: {} };
+      const behavior = answer([{ toolUse }], 'tool_use_denied');
+      const seen = readAs(gatewayFetch(behavior, { env: ENV, model: NOVA }), `bedrock/${NOVA}`);
+      await expect(seen).rejects.toThrow();
+    });
+  });
+
+  test.each([true, false])(
+    'C8 streamed: %s, an unknown stopReason: is recorded as failed',
+    async (isStreamed) => {
+      const pieces = [
+        START,
+        delta(0, { text: 'Hi' }),
+        end(0),
+        event('messageStop', { stopReason: 'odd' }),
+        METADATA,
+      ];
+      const behavior = isStreamed ? stream(...pieces) : answer([{ text: 'Hi' }], 'odd');
+      const routed = new RoutedGateway({ [NOVA]: [behavior] }, ENV);
+      await (await routed.ask({ model: `bedrock/${NOVA}`, stream: isStreamed })).text();
+      await settle();
+      expect(routed.records).toMatchObject([{ status: 'failed' }]);
+    },
+  );
+
   test.each([
     ['throttlingException', 429],
     ['serviceUnavailableException', 503],

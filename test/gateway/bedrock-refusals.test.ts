@@ -16,6 +16,10 @@ const recorded = existsSync(FOLDER)
       })
   : [];
 const refusals = recorded.filter(({ status, request }) => status >= 400 && request.input === undefined);
+/**
+ * Not replayed: `bedrock--count-tokens-invoke`, a prompt in the form of InvokeModel, which Weir sends to no model. Claude's prompts are
+ * counted in the form of Converse where it is called by Converse; for its own API at Bedrock no counter was found, so they are estimated.
+ */
 const counts = recorded.filter(({ request }) => objectOf(request.input).converse !== undefined);
 
 const ENV = { AWS_BEARER_TOKEN_BEDROCK: 'key-of-aws', AWS_REGION: 'eu-central-1' };

@@ -44,7 +44,7 @@ describe('a value in another form is refused with the name of its field', () => 
     ['key', { require_user: 1 }, 'require_user must be true or false'],
     ['rotation', { overlap_hours: 721 }, 'overlap_hours must be a number from 0 to 720'],
     ['rotation', { overlap_hours: null }, 'overlap_hours must be a number from 0 to 720'],
-    ['token', { scope: 'all' }, 'scope must be "usage", or absent for a key'],
+    ['token', { scope: 'all' }, 'scope must be "usage" or "team", or absent for a key'],
     ['top_up', { per: 'year' }, 'per must be one of: day, week, month, total'],
     ['top_up', { id: null }, 'id must be a text of 1 to 64 letters, digits and _ . : -'],
     ['top_up', { note: null }, 'note must be a text of at most 200 characters'],

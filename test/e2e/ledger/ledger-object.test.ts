@@ -683,7 +683,7 @@ test.each<[groups: readonly Group[], remedy: string]>([
   [['model'], 'from and to must be whole hours (UTC)'],
   [
     ['hour', 'user'],
-    'query whole days (UTC), not by hour, and by one of user, session, app, tag and cache_cause',
+    'query whole days (UTC), not by hour, and by one of user, session, app, team, tag and cache_cause',
   ],
 ])(
   'Y5 a report by %j that reads too many single records is refused with what to change',

@@ -11,7 +11,7 @@ import type { SecondTry } from '../fitting/api-statements.ts';
 import { type FitOptions, fitBody } from '../fitting/fit.ts';
 import type { ApiMemory, LearnedScope, LearnedStatement } from '../fitting/learned.ts';
 import { limitName, readOutputLimit, readWrittenLimit, withOutputLimit } from '../fitting/output-limit.ts';
-import { withValue } from '../fitting/paths.ts';
+import { spelledIn, withValue } from '../fitting/paths.ts';
 import { betaOf, betasOf, type Statement } from '../fitting/statements.ts';
 import type { RequestContext } from '../http/context.ts';
 import type { SentPrompt } from '../metering/prompt-hashes.ts';
@@ -556,6 +556,7 @@ function passthroughForm(
 ): RequestForm {
   const passed = (readsLimit && passthrough.limitable?.(body)) || body;
   const { outputLimitField, clientFields = [] } = passthrough;
+  const limitPath = outputLimitField === null ? null : spelledIn(passed, outputLimitField.split('.'));
   const dropped = clientFields.filter((name) => passed[name] !== undefined);
   const form: RequestForm = {
     kind: 'native',
@@ -566,18 +567,16 @@ function passthroughForm(
       const { body: fitted } = fitBody(named, endpoint.rows ?? [], { form, report, model });
       const shown = hidesReasoning ? (endpoint.hideReasoning?.(fitted, model) ?? fitted) : fitted;
       const kept = omit(shown, ...ROUTING_FIELDS, ...dropped);
-      return isLimited && outputLimitField !== null
-        ? withValue(kept, outputLimitField.split('.'), outputLimit)
-        : kept;
+      return isLimited && limitPath !== null ? withValue(kept, limitPath, outputLimit) : kept;
     },
-    limit: outputLimitField === null ? null : limitPlace(outputLimitField),
+    limit: limitPath === null ? null : limitPlace(limitPath.join('.'), outputLimitField ?? ''),
   };
   return form;
 }
 
-function limitPlace(path: string): LimitPlace {
-  const others = [...COMPETING_LIMITS, 'n', 'best_of'].filter((name) => !path.startsWith(`${name}.`));
-  return { path, competing: others };
+function limitPlace(path: string, name: string): LimitPlace {
+  const others = [...COMPETING_LIMITS, 'n', 'best_of'].filter((other) => !path.startsWith(`${other}.`));
+  return { path, name, competing: others };
 }
 
 /** False if a field that only passthrough sends may add to the prompt. The list of dropped names is bounded, so a full one may lack some. */

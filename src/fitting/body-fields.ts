@@ -1,7 +1,7 @@
 /** The fields that a written body has, by the names of refusals, and the keys within its messages and tools that may be removed. */
 import { type FieldClass, fieldOf, fieldsBy, fieldsWhere } from '../facts/fields.ts';
 import { isObject, type JsonObject, mapList, omit, readArray } from '../shared/json.ts';
-import { type Path, valueAt } from './paths.ts';
+import { type Path, spellingsOf, valueAt } from './paths.ts';
 
 /** The names of the output limit in all protocols. */
 export const LIMIT_FIELDS = fieldsWhere((field) => field.class === 'limit');
@@ -16,7 +16,10 @@ function pathsOf(name: string): readonly Path[] {
   const { class: fieldClass, configName, elsewhere = [] } = fieldOf(name);
   const inConfig =
     configName === undefined || fieldClass === 'kept' ? [] : [`generationConfig.${configName}`];
-  const paths = [name, ...inConfig, ...elsewhere].map((path) => path.split('.'));
+  const paths = [name, ...inConfig, ...elsewhere].flatMap((joined) => {
+    const path = joined.split('.');
+    return path[0] === 'generationConfig' ? spellingsOf(path) : [path];
+  });
   // Clients choose the names of others.
   if (fieldClass !== undefined) madePaths.set(name, paths);
   return paths;

@@ -30,7 +30,7 @@ import {
   withoutNested,
 } from './body-fields.ts';
 import { isWithinLimit, readWrittenLimit, withWrittenLimit } from './output-limit.ts';
-import { type Path, valueAt, without, withValue } from './paths.ts';
+import { type Path, spellingsOf, valueAt, without, withValue } from './paths.ts';
 import type { Finding, FitRow, KeyLimit } from './rows.ts';
 import { applyToChat, applyToNative, type TableOptions } from './table.ts';
 
@@ -354,15 +354,15 @@ const SCHEMA_PATHS: readonly Path[] = [
   ['tools', '*', 'function', 'parameters'],
   ['tools', '*', 'parameters'],
   ['tools', '*', 'input_schema'],
-  ['tools', '*', 'functionDeclarations', '*', 'parameters'],
-  ['tools', '*', 'functionDeclarations', '*', 'parametersJsonSchema'],
+  ...spellingsOf(['tools', '*', 'functionDeclarations', '*', 'parameters']),
+  ...spellingsOf(['tools', '*', 'functionDeclarations', '*', 'parametersJsonSchema']),
   ['response_format', 'json_schema', 'schema'],
   ['response_format', 'schema'],
   ['text', 'format', 'schema'],
   ['output_config', 'format', 'schema'],
   ['output_format', 'schema'],
-  ['generationConfig', 'responseSchema'],
-  ['generationConfig', 'responseJsonSchema'],
+  ...spellingsOf(['generationConfig', 'responseSchema']),
+  ...spellingsOf(['generationConfig', 'responseJsonSchema']),
 ];
 
 function removeKeyword(keyword: string, allowed: readonly number[], body: JsonObject): Change | null {

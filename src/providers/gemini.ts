@@ -2,6 +2,7 @@
  * Google's Gemini: the native API (`generateContent`), and the API that is compatible with OpenAI's. What each model family accepts was
  * tested on 2026-09-11 with every level (tetsuo-ai/agenc-core#2393). Documents: https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
+import { spelledIn, valueAt, withValue } from '../fitting/paths.ts';
 import { retryInfoOf } from '../protocols/gemini/client-errors.ts';
 import {
   batchEmbedPath,
@@ -13,15 +14,7 @@ import { bareModel, familyOf, type GeminiFamily } from '../protocols/gemini/fami
 import { geminiForm, generateContentPath, modelPath } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
 import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
-import {
-  isObject,
-  type JsonObject,
-  objectOf,
-  readArray,
-  readCount,
-  readFlag,
-  readText,
-} from '../shared/json.ts';
+import { isObject, type JsonObject, readArray, readCount, readFlag, readText } from '../shared/json.ts';
 import { closedMessages, compatibleProfile } from './compatible.ts';
 import type { ListedModel, Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
@@ -158,13 +151,8 @@ const EMBEDDING_MODELS = ['gemini-embedding-*', 'text-embedding-*', 'embedding-*
 
 /** Thoughts are shown on request only: https://ai.google.dev/gemini-api/docs/thinking#summaries (read 2026-11-22). */
 function hideReasoning(body: JsonObject): JsonObject {
-  const config = objectOf(body.generationConfig);
-  const thinking = objectOf(config.thinkingConfig);
-  if (thinking.includeThoughts !== true) return body;
-  return {
-    ...body,
-    generationConfig: { ...config, thinkingConfig: { ...thinking, includeThoughts: false } },
-  };
+  const path = spelledIn(body, ['generationConfig', 'thinkingConfig', 'includeThoughts']);
+  return valueAt(body, path) === true ? withValue(body, path, false) : body;
 }
 
 /** The native API at any base URL, also for entries of `PROVIDERS`. */

@@ -429,19 +429,125 @@ describe('contents without a role', () => {
   });
 });
 
-test('Z1 a field that Gemini refuses in passthrough: once more without it, and from then on', async () => {
-  const message = `Invalid JSON payload received. Unknown name "topK" at 'generation_config': Cannot find field.`;
+/** A provider of Gemini's that answers each request, after these responses. */
+function ofGemini(first: readonly Behavior[], own: JsonObject = {}): RoutedGateway {
   const candidates = [{ content: { parts: [{ text: 'Hi' }], role: 'model' }, finishReason: 'STOP' }];
-  const behaviors = [refuse(400, { code: 400, message, status: 'INVALID_ARGUMENT' }), json({ candidates })];
-  const env = { GEMINI_API_KEY: 'key-of-gemini', GEMINI_BASE_URL: 'https://gemini' };
-  const gateway = new RoutedGateway({ '': behaviors }, env);
-  const body = { contents: CONTENTS, generationConfig: { topK: 5, temperature: 1 } };
-  for (let request = 0; request < 2; request++) {
-    const path = '/v1beta/models/gemini-3-pro:generateContent';
-    const response = await gateway.gateway.post(path, 'x', body);
+  const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 };
+  const env = { GEMINI_API_KEY: 'key-of-gemini', GEMINI_BASE_URL: 'https://gemini', ...own };
+  return new RoutedGateway({ '': [...first, json({ candidates, usageMetadata })] }, env);
+}
+
+const GEMINI_PATH = '/v1beta/models/gemini-3-pro:generateContent';
+
+test.each([
+  ['topK', 'topK', 'generationConfig'],
+  ['top_k', 'top_k', 'generation_config'],
+  ['topK', 'top_k', 'generation_config'],
+  ['generation_config.top_k', 'top_k', 'generation_config'],
+  ['top_k', 'topK', 'generation_config'],
+  ['topK', 'top_k', 'generationConfig'],
+])(
+  'Z1 a field that Gemini refuses in passthrough as %s, sent as %s in %s: once more without it, and from then on',
+  async (said, sent, config) => {
+    const message = `Invalid JSON payload received. Unknown name "${said}" at 'generation_config': Cannot find field.`;
+    const gateway = ofGemini([refuse(400, { code: 400, message, status: 'INVALID_ARGUMENT' })]);
+    const rest = { temperature: 1, max_output_tokens: 50 };
+    const body = { contents: CONTENTS, [config]: { [sent]: 5, ...rest } };
+    for (let request = 0; request < 2; request++) {
+      const response = await gateway.gateway.post(GEMINI_PATH, 'x', body);
+      expect(response.status).toBe(200);
+      expect(response.headers.get('x-weir-dropped')).toBe('generationConfig.topK');
+    }
+    const without = { contents: CONTENTS, [config]: rest };
+    expect(gateway.requests.map((request) => request.body)).toEqual([body, without, without]);
+  },
+);
+
+test('Z1 a keyword of a schema that Gemini refuses in passthrough: removed in either spelling', async () => {
+  const message = `Invalid JSON payload received. Unknown name "pattern" at 'generation_config.response_schema': Cannot find field.`;
+  const gateway = ofGemini([refuse(400, { code: 400, message, status: 'INVALID_ARGUMENT' })]);
+  const bodyWith = (schema: object) => ({
+    contents: CONTENTS,
+    tools: [
+      { function_declarations: [{ name: 'a', parameters: { type: 'OBJECT', properties: { b: schema } } }] },
+    ],
+    generation_config: { response_mime_type: 'application/json', response_schema: schema },
+  });
+  const response = await gateway.gateway.post(GEMINI_PATH, 'x', bodyWith({ type: 'STRING', pattern: 'a' }));
+  expect(response.status).toBe(200);
+  expect(gateway.requests.map((request) => request.body)[1]).toEqual(bodyWith({ type: 'STRING' }));
+});
+
+test.each([
+  ['generationConfig', 'thinkingConfig', 'includeThoughts'],
+  ['generation_config', 'thinking_config', 'include_thoughts'],
+  ['generation_config', 'thinkingConfig', 'include_thoughts'],
+])('REASONING=strip in passthrough: %s.%s.%s goes up as false', async (config, thinking, field) => {
+  const gateway = ofGemini([], { REASONING: 'strip' });
+  const bodyWith = (shown: boolean) => ({
+    contents: CONTENTS,
+    [config]: { temperature: 1, [thinking]: { [field]: shown } },
+  });
+  const response = await gateway.gateway.post(GEMINI_PATH, 'x', bodyWith(true));
+  expect(response.status).toBe(200);
+  expect(gateway.requests.map((request) => request.body)).toEqual([bodyWith(false)]);
+});
+
+describe('G2 the output limit of a config in passthrough, in either spelling', () => {
+  const CONFIGS: readonly JsonObject[] = [
+    { generation_config: { top_k: 5, max_output_tokens: 100, temperature: 1 } },
+    { generation_config: { maxOutputTokens: 100, top_k: 5 } },
+    { generationConfig: { max_output_tokens: 100, topK: 5 } },
+    { generationConfig: { maxOutputTokens: 100, thinking_config: { include_thoughts: true } } },
+  ];
+
+  async function sent(fields: JsonObject, limits?: JsonObject) {
+    const gateway = ofGemini([], { AUTH: limits === undefined ? 'open' : 'keys' });
+    const token = limits === undefined ? 'x' : await gateway.gateway.key(limits);
+    const response = await gateway.gateway.post(GEMINI_PATH, token, { ...fields, contents: CONTENTS });
     expect(response.status).toBe(200);
-    expect(response.headers.get('x-weir-dropped')).toBe('generationConfig.topK');
+    const [request] = gateway.requests;
+    return { json: JSON.stringify(request?.body), headers: response.headers };
   }
-  const without = { contents: CONTENTS, generationConfig: { temperature: 1 } };
-  expect(gateway.requests.map((request) => request.body)).toEqual([body, without, without]);
+
+  test.each(CONFIGS)('%j: as it came, without a key and with limits that are not lower', async (fields) => {
+    const whole = JSON.stringify({ ...fields, contents: CONTENTS });
+    for (const limits of [undefined, { rpm: 60 }, { max_output_tokens: 100 }, { budget: { tokens: 1e9 } }]) {
+      const { json: body, headers } = await sent(fields, limits);
+      expect(body).toBe(whole);
+      expect(headers.get('x-weir-changed')).toBe(null);
+    }
+  });
+
+  test.each(CONFIGS)('%j: a lower limit of the key is set in its place', async (fields) => {
+    const { json: body, headers } = await sent(fields, { max_output_tokens: 40 });
+    expect(body).toBe(JSON.stringify({ ...fields, contents: CONTENTS }).replace('100', '40'));
+    expect(headers.get('x-weir-changed')).toBe('generationConfig.maxOutputTokens');
+  });
+
+  test.each([
+    [{ generation_config: { top_k: 5 } }, { generation_config: { top_k: 5, max_output_tokens: 40 } }],
+    [{ generationConfig: { top_k: 5 } }, { generationConfig: { top_k: 5, maxOutputTokens: 40 } }],
+    [{ generation_config: { max_output_tokens: 0 } }, { generation_config: { max_output_tokens: 40 } }],
+    [
+      { generation_config: { max_output_tokens: 90 }, generationConfig: { maxOutputTokens: 50 } },
+      { generationConfig: { maxOutputTokens: 40 } },
+    ],
+    [
+      { generation_config: { max_output_tokens: 50, maxOutputTokens: 90 } },
+      { generationConfig: { maxOutputTokens: 40 } },
+    ],
+  ])('%j with the limit of a key', async (fields, limited) => {
+    const { json: body } = await sent(fields, { max_output_tokens: 40 });
+    expect(JSON.parse(body)).toEqual({ ...limited, contents: CONTENTS });
+  });
+
+  test.each(CONFIGS)('%j: a budget reserves it', async (fields) => {
+    const reserved = async (limit: number) => {
+      const body = JSON.stringify(fields).replace('100', String(limit));
+      const { headers } = await sent(decodeObject(body) ?? {}, { budget: { tokens: 1e9 } });
+      return 1e9 - Number.parseInt(headers.get('x-weir-budget-remaining') ?? '', 10);
+    };
+    expect((await reserved(900)) - (await reserved(100))).toBe(800);
+  });
 });

@@ -267,11 +267,12 @@ function signatureOf(states: readonly ReasoningState[], provider: string): strin
   return undefined;
 }
 
-/** A limit is set under one name. The body is the same one if it has no other. */
+/** A limit is set in one place. The same body if no field of the config is in both spellings. */
 function withOneSpelling(body: JsonObject): JsonObject {
   const { generation_config, ...rest } = body;
   const config = generation_config ?? body.generationConfig;
-  const isPlain = !isObject(config) || !Object.keys(config).some((key) => key.includes('_'));
-  if (generation_config === undefined && isPlain) return body;
-  return { ...rest, generationConfig: isObject(config) ? inCamelCase(config) : config };
+  const named = isObject(config) ? inCamelCase(config) : config;
+  const isTwice = generation_config !== undefined && body.generationConfig !== undefined;
+  const isInside = Object.keys(objectOf(named)).length < Object.keys(objectOf(config)).length;
+  return isTwice || isInside ? { ...rest, generationConfig: named } : body;
 }

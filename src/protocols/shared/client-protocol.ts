@@ -109,7 +109,7 @@ export interface Passthrough {
    * the body itself if it has none, and null if the provider would reject the request without them: it is then translated.
    */
   upstreamBody(body: JsonObject, target: PassthroughTarget): JsonObject | null;
-  /** The body in the one spelling in which a limit is set. Absent: there is only one. */
+  /** The body with each field in one spelling only, because a limit has to be set in one place. Absent: there is only one. */
   limitable?(body: JsonObject): JsonObject;
   /** The body with the provider's name of the model. Absent: it is the field `model`. */
   withModel?(body: JsonObject, model: string): JsonObject;

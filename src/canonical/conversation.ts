@@ -114,9 +114,20 @@ interface BlockBase {
   readonly extra?: JsonObject;
 }
 
+/** A document whose parts the client wants cited in the answer. */
+export interface CitedDocument {
+  readonly name?: string | undefined;
+  /** What the client says of it, which is not cited. */
+  readonly context?: string | undefined;
+  /** Its text. Absent: the block has the file. */
+  readonly text?: string;
+}
+
 export interface TextBlock extends BlockBase {
   readonly kind: 'text';
+  /** Of a document to be cited, with its name and context. */
   readonly text: string;
+  readonly cited?: CitedDocument;
   /** The model refused with this text; absent: false. */
   readonly isRefusal?: boolean;
 }
@@ -124,6 +135,7 @@ export interface TextBlock extends BlockBase {
 interface MediaBlock extends BlockBase {
   readonly kind: 'media';
   readonly media: Media;
+  readonly cited?: CitedDocument;
 }
 
 export interface ReasoningBlock extends BlockBase {
@@ -174,6 +186,16 @@ export interface ToolResultBlock extends BlockBase {
 interface UnknownBlock {
   readonly kind: 'unknown';
   readonly raw: JsonObject;
+}
+
+/** Whether the client wants a document cited, also one in a result. */
+export function citesDocuments(turns: readonly Turn[]): boolean {
+  return turns.some(({ blocks }) => blocks.some(isCited));
+}
+
+function isCited(block: Block): boolean {
+  if (block.kind === 'tool_result') return typeof block.content !== 'string' && block.content.some(isCited);
+  return (block.kind === 'text' || block.kind === 'media') && block.cited !== undefined;
 }
 
 /** The system turns at the start, for which native APIs have a field, and the turns behind them. */

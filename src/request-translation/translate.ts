@@ -29,6 +29,8 @@ export type RequestForm =
       readonly limit: LimitPlace | null;
       /** It has `guardrailConfig`; absent: false. */
       readonly takesGuardrails?: true;
+      /** Documents are sent with the wish to cite them, or the writer reports that they are not; absent: false. */
+      readonly takesCitations?: true;
       /** The provider's prompt cache uses a key that {@link WriteOptions} has; absent: false. */
       readonly takesPromptCacheKey?: boolean;
     };

@@ -428,6 +428,113 @@ describe('A11 Converse, requests', () => {
     ]);
   });
 
+  const facts = { type: 'text', media_type: 'text/plain', data: 'Ruby is of 1993.' };
+  const paper = { type: 'base64', media_type: 'application/pdf', data: 'QUJD' };
+  const citations = { enabled: true };
+  const ofMessages = (...content: object[]): JsonObject => ({
+    max_tokens: 64,
+    messages: [{ role: 'user', content: [...content, { type: 'text', text: 'When?' }] as JsonObject[] }],
+  });
+
+  test('documents of Messages that are to be cited: with citations at Claude, a text as the text alone, with its context', async () => {
+    const fields = ofMessages(
+      { type: 'document', title: 'facts', context: 'A wiki.', source: facts, citations },
+      { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'A' }] }, citations },
+      { type: 'document', title: 'p.pdf', source: paper, context: 'Old.', citations },
+      { type: 'document', title: 'q', source: paper, citations: { enabled: false } },
+      { type: 'document', source: facts },
+    );
+    const { body, got } = await sent(fields, { ...ofEntry(CLAUDE), path: '/v1/messages' });
+    expect(objectsOf(body.messages)[0]?.content).toEqual([
+      {
+        document: {
+          format: 'txt',
+          name: 'facts',
+          source: { text: facts.data },
+          context: 'A wiki.',
+          citations,
+        },
+      },
+      { document: { format: 'txt', name: 'document', source: { text: 'A' }, citations } },
+      { document: { format: 'pdf', name: 'p', source: { bytes: 'QUJD' }, context: 'Old.', citations } },
+      { document: { format: 'pdf', name: 'q', source: { bytes: 'QUJD' } } },
+      { text: facts.data },
+      { text: 'When?' },
+    ]);
+    expect(got.headers.get('x-weir-dropped')).toBeNull();
+  });
+
+  test.each([
+    ['us.anthropic.claude-3-7-sonnet-20250219-v1:0', true],
+    ['global.anthropic.claude-opus-5-5', true],
+    ['anthropic.claude-3-haiku-20240307-v1:0', false],
+    [NOVA, false],
+    ['meta.llama3-2-1b-instruct-v1:0', false],
+  ])(
+    '%s, citations of a document are sent: %s; otherwise they are reported as dropped',
+    async (model, isSent) => {
+      const fields = ofMessages(
+        { type: 'document', title: 'facts', source: facts, citations },
+        { type: 'document', title: 'p', source: paper, citations },
+      );
+      const { body, got } = await sent(fields, { ...ofEntry(model), path: '/v1/messages' });
+      const blocks = objectsOf(objectsOf(body.messages)[0]?.content);
+      expect(got.headers.get('x-weir-dropped')).toBe(isSent ? null : 'messages.content.citations');
+      expect(blocks.map(({ document }) => objectOf(document).citations)).toEqual(
+        isSent ? [citations, citations, undefined] : blocks.map(() => undefined),
+      );
+      if (!isSent) expect(blocks[0]).toEqual({ text: `facts\n${facts.data}` });
+    },
+  );
+
+  test.each([true, false])(
+    'a document to be cited in a result, a system text or of another format, alone: %s: dropped, reported',
+    async (isAlone) => {
+      const document = { type: 'document', source: facts, citations };
+      const sheet = { ...document, source: { ...paper, media_type: 'text/csv' } };
+      const content = isAlone ? [document] : [document, sheet];
+      const messages = [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content }] },
+      ];
+      const asked = { ...ofEntry(CLAUDE), path: '/v1/messages' };
+      const bodies: JsonObject[] = [
+        { max_tokens: 64, messages },
+        { max_tokens: 64, system: [document] as JsonObject[], messages: messages.slice(0, 1) },
+        ofMessages(sheet),
+      ];
+      for (const fields of bodies) {
+        const { body, got } = await sent(fields, asked);
+        expect(got.status).toBe(200);
+        expect(JSON.stringify(body)).not.toContain('citations');
+        expect(got.headers.get('x-weir-dropped')).toContain('messages.content.citations');
+      }
+    },
+  );
+
+  test('a file of a client of chat that is to be cited: with citations at Claude', async () => {
+    const file = { filename: 'p.pdf', file_data: 'data:application/pdf;base64,QUJD' };
+    const messages = [{ role: 'user', content: [{ type: 'file', file, citations }] }];
+    const { body } = await sent({ messages }, ofEntry(CLAUDE));
+    expect(objectOf(objectsOf(objectsOf(body.messages)[0]?.content)[0]?.document).citations).toEqual(
+      citations,
+    );
+  });
+
+  test.each(['deepseek/deepseek-chat', 'openai/gpt-5', 'gemini/gemini-3-flash-preview'])(
+    '%s, which has no citations of documents: they are reported as dropped',
+    async (model) => {
+      const env = { DEEPSEEK_API_KEY: 'k', OPENAI_API_KEY: 'k', GEMINI_API_KEY: 'k' };
+      const name = model.split('/')[1] ?? '';
+      const routed = new RoutedGateway({ [name]: [json({})], '': [json({})] }, env);
+      const fields = ofMessages({ type: 'document', title: 'facts', source: facts, citations });
+      const response = await routed.ask({ model, ...fields }, {}, '/v1/messages');
+      expect(response.headers.get('x-weir-dropped')).toContain('messages.content.citations');
+      expect(JSON.stringify(routed.requests[0]?.body)).not.toContain('citations');
+    },
+  );
+
   test('an image at an address, which AWS does not fetch: refused by its name', async () => {
     const content = [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }];
     const { got } = await sent({ messages: [{ role: 'user', content }] });

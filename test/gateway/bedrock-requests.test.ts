@@ -82,15 +82,18 @@ function partsOf(blocks: readonly JsonObject[]): JsonObject[] {
         type: 'image_url',
         image_url: { url: `data:image/${textOf(format)};base64,${textOf(objectOf(source).bytes)}` },
       });
-    else if (document !== undefined)
+    else if (document !== undefined) {
+      const { bytes, text: content } = objectOf(file.source);
+      const data = content === undefined ? textOf(bytes) : Buffer.from(textOf(content)).toString('base64');
       parts.push({
         type: 'file',
         file: {
           filename: textOf(file.name),
-          file_data: `data:${file.format === 'txt' ? 'text/plain' : 'application/pdf'};base64,${textOf(objectOf(file.source).bytes)}`,
+          file_data: `data:${file.format === 'txt' ? 'text/plain' : 'application/pdf'};base64,${data}`,
         },
+        ...(file.citations === undefined ? {} : { citations: file.citations }),
       });
-    else parts.push(text === undefined ? { ...block } : { type: 'text', text });
+    } else parts.push(text === undefined ? { ...block } : { type: 'text', text });
   }
   return parts;
 }
@@ -201,29 +204,23 @@ function joinedTurns({ messages, ...body }: JsonObject): JsonObject {
   return { ...body, messages: turns as JsonObject[] };
 }
 
-/** Chat has no field for them. */
-const LACKED = ['bedrock--claude-citation.request.json'];
-
 describe.skipIf(note !== '')(`A11 recorded requests of Converse${note}`, () => {
-  test.each(recorded.filter(({ name }) => !LACKED.includes(name)).map((one) => [one.name, one] as const))(
-    '%s',
-    async (name, { body }) => {
-      const model = MODELS.find(([words]) => words.test(name))?.[1] ?? '';
-      const entry = {
-        base_url: 'https://aws.example',
-        api_key: 'K',
-        like: 'bedrock',
-        api: 'bedrock-converse',
-      };
-      const env = { K: 'k', PROVIDERS: { aws: entry }, PROMPT_CACHE: 'off' };
-      const routed = new RoutedGateway({ [model]: [WHOLE] }, env);
-      const got = await read(await routed.ask({ model: `aws/${model}`, ...chatOf(body) }));
-      expect([got.status, got.headers.get('x-weir-dropped')]).toEqual([200, null]);
-      const sent = { ...routed.requests[0]?.body };
-      // Weir always says Claude's limit.
-      const { maxTokens, ...inferenceConfig } = objectOf(sent.inferenceConfig);
-      const isOwnLimit = objectOf(body.inferenceConfig).maxTokens === undefined && /claude/.test(model);
-      expect(plain(isOwnLimit ? { ...sent, inferenceConfig } : sent)).toEqual(plain(joinedTurns(body)));
-    },
-  );
+  test.each(recorded.map((one) => [one.name, one] as const))('%s', async (name, { body }) => {
+    const model = MODELS.find(([words]) => words.test(name))?.[1] ?? '';
+    const entry = {
+      base_url: 'https://aws.example',
+      api_key: 'K',
+      like: 'bedrock',
+      api: 'bedrock-converse',
+    };
+    const env = { K: 'k', PROVIDERS: { aws: entry }, PROMPT_CACHE: 'off' };
+    const routed = new RoutedGateway({ [model]: [WHOLE] }, env);
+    const got = await read(await routed.ask({ model: `aws/${model}`, ...chatOf(body) }));
+    expect([got.status, got.headers.get('x-weir-dropped')]).toEqual([200, null]);
+    const sent = { ...routed.requests[0]?.body };
+    // Weir always says Claude's limit.
+    const { maxTokens, ...inferenceConfig } = objectOf(sent.inferenceConfig);
+    const isOwnLimit = objectOf(body.inferenceConfig).maxTokens === undefined && /claude/.test(model);
+    expect(plain(isOwnLimit ? { ...sent, inferenceConfig } : sent)).toEqual(plain(joinedTurns(body)));
+  });
 });

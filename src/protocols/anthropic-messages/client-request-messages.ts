@@ -72,7 +72,10 @@ function isToolResult({ type }: JsonObject): boolean {
 
 /** A result of one text without a mark is that text. Otherwise it has its blocks in their order. */
 function readResult(block: JsonObject, dropped: ReportedFields): ToolResultBlock {
-  const blocks = joinAdjacentTexts(readBlocks(blocksOf(block.content), dropped), '\n');
+  const read = readBlocks(blocksOf(block.content), dropped);
+  // A text among them may become the whole result.
+  if (read.some(({ cited }) => cited !== undefined)) dropped.add('messages.content.citations');
+  const blocks = joinAdjacentTexts(read, '\n');
   if (blocks.length === 0) blocks.push({ kind: 'text', text: '' });
   const first = blocks.find((one) => one.kind === 'text');
   if (lacksError(block, first?.text ?? '')) {
@@ -234,12 +237,24 @@ function readDocument(block: JsonObject): readonly ContentBlock[] | null {
   const source = objectOf(block.source);
   const title = readText(block.title);
   if (source.type === 'text' || source.type === 'content') {
-    const text = joinTexts([title, block.context, source.data, textOf(source.content)]);
+    const data = joinTexts([source.data, textOf(source.content)]);
+    const text = joinTexts([title, block.context, data]);
     const images = blocksOf(source.content).filter(({ type }) => type === 'image');
-    return [...textBlock(text, block), ...images.flatMap((image) => readImage(image) ?? [])];
+    const cited = data === undefined ? {} : citedDocument(block, data);
+    const texts = textBlock(text, block).map((one) => ({ ...one, ...cited }));
+    return [...texts, ...images.flatMap((image) => readImage(image) ?? [])];
   }
   const url = urlOf(source);
-  return url === undefined ? null : [mediaBlock({ type: 'file', url, name: title ?? 'document.pdf' }, block)];
+  if (url === undefined) return null;
+  const media = mediaBlock({ type: 'file', url, name: title ?? 'document.pdf' }, block);
+  return [{ ...media, ...citedDocument(block) }];
+}
+
+/** @param text that of a document which is no file */
+function citedDocument(block: JsonObject, text?: string): Pick<TextBlock, 'cited'> {
+  if (objectOf(block.citations).enabled !== true) return {};
+  const about = { name: readText(block.title), context: readText(block.context) };
+  return { cited: text === undefined ? about : { ...about, text } };
 }
 
 /** The URL or data URL of an image or a document. Files stored at Anthropic have neither. */

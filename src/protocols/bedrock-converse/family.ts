@@ -29,6 +29,8 @@ export interface ConverseFamily {
   readonly cachePoints?: { readonly inTools: boolean; readonly ttl: boolean };
   /** Keywords of JSON Schema that it refuses in tools. References to definitions are then written out. */
   readonly refusedKeywords?: readonly string[];
+  /** It cites documents whose `citations` are enabled. */
+  readonly takesCitations?: true;
   /** `status` of a result is refused. */
   readonly lacksStatus?: true;
   /** Its own tool that searches the web. */

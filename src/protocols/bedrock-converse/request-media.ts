@@ -1,7 +1,9 @@
 /** Writes images, documents and videos as Converse takes them: as data, or from S3. */
+import type { CitedDocument } from '../../canonical/conversation.ts';
 import { dataAsBase64, MEDIA_PARTS, type Media, parseDataUrl } from '../../canonical/media.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { type JsonObject, ownValue } from '../../shared/json.ts';
+import { decodeBase64 } from '../../shared/encoding.ts';
+import { type JsonObject, objectOf, ownValue, readText } from '../../shared/json.ts';
 import { lazyPattern } from '../../shared/lazy-pattern.ts';
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlock.html and _DocumentBlock, _VideoBlock (2026-11-28). */
@@ -73,6 +75,36 @@ export function writeMedia(media: Media, names: DocumentNames, report: Translati
   if (document === undefined || media.type === 'image' || media.type === 'video')
     return refused(media, report);
   return [{ document: { format: document, name: names.next(media.name, document), source } }];
+}
+
+/**
+ * The written document with its citations enabled; null: they are not, or cannot be. "Only txt and pdf formats are supported when
+ * citations are enabled", and the bytes of a text are read as those of a PDF: boto/boto3#4726, 2026-02-24.
+ */
+export function withCitations(
+  [written]: readonly JsonObject[],
+  cited: CitedDocument | undefined,
+): JsonObject[] | null {
+  if (cited === undefined) return null;
+  const { context } = cited;
+  const document = objectOf(written?.document);
+  if (document.format === 'pdf') return [{ document: { ...document, ...citing(context) } }];
+  const text =
+    document.format === 'txt' ? decodeBase64(readText(objectOf(document.source).bytes) ?? '') : null;
+  return text ? [{ document: { ...document, source: { text }, ...citing(context) } }] : null;
+}
+
+/** A document that came as its text; null: it is none to be cited. Recorded: bedrock--claude-citation. */
+export function citedText(cited: CitedDocument | undefined, names: DocumentNames): JsonObject[] | null {
+  const { name, context, text = '' } = cited ?? {};
+  if (text.trim() === '') return null;
+  return [
+    { document: { format: 'txt', name: names.next(name, 'txt'), source: { text }, ...citing(context) } },
+  ];
+}
+
+function citing(context: string | undefined): JsonObject {
+  return { ...(context === undefined ? {} : { context }), citations: { enabled: true } };
 }
 
 function refused({ type }: Media, report: TranslationReport): JsonObject[] {

@@ -1,6 +1,7 @@
 /** Writes a conversation as Converse's `system` and `messages`: alternating turns, results first, signed reasoning, cache points. */
 import {
   type Block,
+  type CitedDocument,
   type NativeRequest,
   splitLeadingSystem,
   type ToolCallBlock,
@@ -16,7 +17,7 @@ import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/
 import { replaceKeys } from '../../shared/json-keys.ts';
 import type { ConverseFamily } from './family.ts';
 import { reasoningContents } from './reasoning.ts';
-import { DocumentNames, writeMedia } from './request-media.ts';
+import { citedText, DocumentNames, withCitations, writeMedia } from './request-media.ts';
 
 interface ConverseTurn {
   readonly role: 'user' | 'assistant';
@@ -115,8 +116,9 @@ class TurnWriter {
   }
 
   /** The texts, media and own blocks of a turn. */
-  content({ blocks, extra }: Turn): JsonObject[] {
-    return this.#marked(this.#blocks(blocks), extra.cache_control);
+  content({ role, blocks, extra }: Turn): JsonObject[] {
+    // `system` has texts alone. In a result: 400 "Citations are not supported in tool result documents", boto/boto3#4648, 2025-10-27.
+    return this.#marked(this.#blocks(blocks, role === 'user'), extra.cache_control);
   }
 
   #endUserTurn(): void {
@@ -173,13 +175,14 @@ class TurnWriter {
     this.#results.push(...this.#marked([{ toolResult }], extra.cache_control), ...points.slice(-1));
   }
 
-  #blocks(blocks: readonly Block[]): JsonObject[] {
+  /** @param areCitable their documents can be cited */
+  #blocks(blocks: readonly Block[], areCitable = false): JsonObject[] {
     const { report } = this.#options;
     const content: JsonObject[] = [];
     for (const block of blocks) {
       const marks = (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
       if (isObject(marks.prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
-      content.push(...this.#block(block));
+      content.push(...this.#block(block, areCitable && this.#options.family.takesCitations === true));
       // The mark of a text that is not sent is for what precedes it.
       const isMarked = content.at(-1)?.cachePoint !== undefined;
       if (!isMarked && content.length > 0) append(content, this.#point(marks.cache_control));
@@ -187,18 +190,28 @@ class TurnWriter {
     return content;
   }
 
-  #block(block: Block): JsonObject[] {
+  #block(block: Block, isCitable: boolean): JsonObject[] {
     const { report } = this.#options;
     switch (block.kind) {
       case 'text':
-        return textBlock(block.text);
-      case 'media':
-        return writeMedia(block.media, this.#names, report);
+        return (
+          (isCitable ? citedText(block.cited, this.#names) : null) ??
+          this.#uncited(block, textBlock(block.text))
+        );
+      case 'media': {
+        const written = writeMedia(block.media, this.#names, report);
+        return (isCitable ? withCitations(written, block.cited) : null) ?? this.#uncited(block, written);
+      }
       case 'unknown':
         return unknownBlock(block.raw, report);
       default:
         return [];
     }
+  }
+
+  #uncited({ cited }: { readonly cited?: CitedDocument }, content: JsonObject[]): JsonObject[] {
+    if (cited !== undefined) this.#options.report.drop('messages.content.citations');
+    return content;
   }
 
   /** A cache mark is a block of its own behind what it marks. */

@@ -71,6 +71,7 @@ export function converseForm(families: ConverseFamilies, guardrail?: JsonObject)
     rules: OTHER_FIELDS,
     fromSettings: WRITTEN,
     takesGuardrails: true,
+    takesCitations: true,
     limit: {
       path: 'inferenceConfig.maxTokens',
       name: 'max_tokens',

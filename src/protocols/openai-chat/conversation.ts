@@ -143,7 +143,10 @@ function readPart(part: JsonObject): Block {
     return { kind: 'text', text: part.refusal, isRefusal: true, extra };
   }
   const media = readMedia(part);
-  return media === undefined ? { kind: 'unknown', raw: part } : { kind: 'media', media, extra };
+  if (media === undefined) return { kind: 'unknown', raw: part };
+  // Anthropic's field, which clients of Claude send beside a file.
+  const isCited = objectOf(part.citations).enabled === true;
+  return { kind: 'media', media, extra, ...(isCited ? { cited: {} } : {}) };
 }
 
 /** Of OpenAI's parts, OpenRouter's `video_url` and Mistral's `document_url`. Undefined if the part has no media. */

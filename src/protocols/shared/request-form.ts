@@ -1,6 +1,6 @@
 /** Writes a request in the form of a provider: a body of Chat Completions, or that of a native API, whose writer reads a typed conversation. */
 
-import type { CanonicalRequest } from '../../canonical/conversation.ts';
+import { type CanonicalRequest, citesDocuments } from '../../canonical/conversation.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { translateRequest } from '../../fitting/translate.ts';
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
@@ -80,15 +80,27 @@ interface Prepared {
 
 function prepareChat(rules: RequestRules, request: CanonicalRequest): Prepared {
   const chat = chatBody(request);
+  const cites = citesDocuments(request.turns ?? []);
   return {
-    write: (options, report) => translateRequest(chat, rules, options, report),
+    write: (options, report) => {
+      if (cites) report.drop(CITATIONS);
+      return translateRequest(chat, rules, options, report);
+    },
     toolKeys: new Map(),
   };
 }
 
+const CITATIONS = 'messages.content.citations';
+
 /** Without nulls, with tools in the place of OpenAI's functions from before tools, and with a chat client's messages as turns. */
 function prepareNative(
-  { rules, fromSettings, tools: toolRules, write }: Extract<RequestForm, { readonly kind: 'native' }>,
+  {
+    rules,
+    fromSettings,
+    tools: toolRules,
+    takesCitations,
+    write,
+  }: Extract<RequestForm, { readonly kind: 'native' }>,
   { fields, turns, thinking }: CanonicalRequest,
 ): Prepared {
   const chat = withoutEmptySettings(convertLegacyFunctions(withoutNulls(fields)));
@@ -110,6 +122,7 @@ function prepareNative(
   return {
     toolKeys,
     write: (options, report) => {
+      if (takesCitations !== true && citesDocuments(conversation.turns)) report.drop(CITATIONS);
       if (isOneReplaced) report.dropAllowed('tools.function');
       if (isOneChanged) report.change('tools.function.parameters');
       const body = rules === undefined ? given : translateRequest(given, rules, options, report);

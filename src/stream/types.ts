@@ -195,8 +195,8 @@ export interface StreamWriter extends ChunkWriter {
   /** Changes with all state except the chunk that decides the frame of a text or of a piece of arguments, such as the open block. */
   readonly revision: number;
   /**
-   * Returns the frame of a chunk with only one text, or null if the chunk needs more than that frame. Changes nothing, and excludes
-   * what `splice` adds itself.
+   * Returns the frame of a chunk with only one text, `''` if the client gets none, or null if the chunk needs more than that frame.
+   * Changes nothing, and excludes what `splice` adds itself.
    */
   textFrame(chunk: Chunk): string | null;
   /** Fast path: writes a frame from its literals, with the bytes of a JSON string from `source` between each two of them. */

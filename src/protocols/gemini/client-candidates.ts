@@ -99,7 +99,8 @@ export class ClientCandidate {
 
   /** Providers take a step without its reasoning: more than the bound is not kept. */
   #holdReasoning(text: string, details: readonly JsonObject[]): void {
-    this.#reasoningChars += details.length > 0 ? JSON.stringify(details).length : text.length;
+    const kept = this.#options.hasTools ? text.length : 0;
+    this.#reasoningChars += details.length > 0 ? JSON.stringify(details).length : kept;
     if (this.#reasoningChars > this.#options.maxReasoningChars) {
       this.#details = new ReasoningDetails();
       this.#thoughts = '';

@@ -148,21 +148,23 @@ export class GeminiWriter implements StreamWriter {
       choice.logprobs !== null
     )
       return null;
-    const part = this.#partFor(choice.delta);
-    const json = part === null ? null : this.#response.json([openCandidate(choice.index, [part], null)]);
-    return json === null ? null : this.#elements.frame(json);
+    const parts = this.#partsFor(choice.delta);
+    if (parts === null) return null;
+    return parts.length === 0
+      ? ''
+      : this.#elements.frame(this.#response.json([openCandidate(choice.index, parts, null)]));
   }
 
   splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
     this.output.splice(literals, source, from, to);
   }
 
-  /** The part of a delta with only one text that nothing has to keep; otherwise null. */
-  #partFor({ content, reasoning_content, ...rest }: Delta): JsonObject | null {
+  /** The parts of a delta with only one text that nothing has to keep: none for a thought that is not shown. Otherwise null. */
+  #partsFor({ content, reasoning_content, ...rest }: Delta): readonly JsonObject[] | null {
     if (Object.keys(rest).length > 0) return null;
-    if (reasoning_content === undefined) return content === undefined ? null : { text: content };
-    const isShown = this.#session.showsThoughts && !this.#session.hasTools && content === undefined;
-    return isShown ? { text: reasoning_content, thought: true } : null;
+    if (reasoning_content === undefined) return content === undefined ? null : [{ text: content }];
+    if (this.#session.hasTools || content !== undefined) return null;
+    return this.#session.showsThoughts ? [{ text: reasoning_content, thought: true }] : [];
   }
 }
 

@@ -12,7 +12,7 @@ import { Literal } from './matcher.ts';
 /** Reads an event as the normal path does. */
 export type ReadPart = (event: JsonObject) => ChunkPart | null;
 
-/** Writes the frame of a chunk that has one text only, or returns null if the chunk becomes more than one frame. */
+/** Writes the frame of a chunk that has one text only, `""` if it becomes none, or returns null if it becomes more than one. */
 export type TextFrame = (chunk: Chunk) => string | null;
 
 /** An event of one data line, or a message, as received. */

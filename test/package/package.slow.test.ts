@@ -64,7 +64,7 @@ describe('W2 the packed files', () => {
     const entries = Object.values(objectOf(manifest.exports)).map((entry) => objectOf(entry).types);
     const declared = project.packed.filter((path) => path.endsWith('.d.ts')).map((path) => `./${path}`);
     expect(declared.sort()).toEqual(entries.filter((types) => types !== undefined).sort());
-    expect(declared).toHaveLength(7);
+    expect(declared).toHaveLength(8);
     const scripts = Object.keys(objectOf(manifest.scripts));
     expect(scripts.filter((name) => /^(pre|post)?(install|prepare|uninstall)$/.test(name))).toEqual([]);
   });

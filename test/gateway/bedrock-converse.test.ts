@@ -1195,6 +1195,47 @@ describe('A10 Converse, counts, usage and failures', () => {
     if (fault !== undefined) expect(routed.records[0]).toMatchObject({ fault });
   });
 
+  describe('C11 citations', () => {
+    const place = {
+      location: { documentChar: { documentIndex: 0, start: 0, end: 5 } },
+      ...{ sourceContent: [{ text: 'Ruby.' }], title: 'facts' },
+    };
+    const page = { location: { web: { url: 'https://example.com/a', domain: 'example.com' } } };
+    const cited = (citation: object) => [
+      stream(START, ...[delta(0, { text: 'Here.' }), delta(0, { citation }), end(0)], STOP, METADATA),
+      answer([{ citationsContent: { content: [{ text: 'Here.' }], citations: [citation] } }]),
+    ];
+
+    test.each(Object.keys(CLIENTS))('%s: the text that cites a document is whole', async (client) => {
+      for (const behavior of cited(place)) {
+        const seen = await CLIENTS[client]?.(
+          gatewayFetch(behavior, { env: ENV, model: NOVA }),
+          `bedrock/${NOVA}`,
+        );
+        expect(seen).toMatchObject({ text: 'Here.', finish: finishFor(client, 'end_turn') });
+      }
+    });
+
+    test.each([
+      [
+        'a page',
+        page,
+        [{ start_index: 0, end_index: 5, title: 'example.com', url: 'https://example.com/a' }],
+      ],
+      ['a place in the client’s document, which has no address', place, []],
+    ])('%s: is an annotation of chat if it has an address', async (_, citation, expected) => {
+      const list = expected.map((url_citation) => ({ type: 'url_citation', url_citation }));
+      const [streamed, whole] = cited(citation);
+      const routed = new RoutedGateway({ [NOVA]: [streamed ?? WHOLE, whole ?? WHOLE] }, ENV);
+      const text = await (await routed.ask({ model: `bedrock/${NOVA}`, stream: true })).text();
+      const frames = text.split('\n\n').map((frame) => decodeObject(frame.replace(/^data: /, '')) ?? {});
+      const deltas = frames.flatMap(({ choices }) => objectsOf(choices)).map((one) => objectOf(one.delta));
+      expect(deltas.flatMap(({ annotations }) => objectsOf(annotations))).toEqual(list);
+      const { choices } = decodeObject(await (await routed.ask({ model: `bedrock/${NOVA}` })).text()) ?? {};
+      expect(objectsOf(objectOf(objectsOf(choices)[0]?.message).annotations)).toEqual(list);
+    });
+  });
+
   test('an answer as JSON to a streamed request, and a stream to another: both are read', async () => {
     const routed = new RoutedGateway({ [NOVA]: [WHOLE, HELLO] }, ENV);
     const first = await read(await routed.ask({ model: `bedrock/${NOVA}`, stream: true }));

@@ -80,7 +80,11 @@ function tierHeaders(body: JsonObject): Readonly<Record<string, string>> {
   return tier === 'flex' || tier === 'priority' ? { 'x-vertex-ai-llm-shared-request-type': tier } : {};
 }
 
-const COUNTED_FIELDS = ['contents', 'systemInstruction', 'tools', 'generationConfig'];
+const COUNTED_FIELDS = [
+  ...['contents', 'systemInstruction', 'tools', 'generationConfig'],
+  // The same in the other spelling, in which a passthrough leaves them.
+  ...['system_instruction', 'generation_config'],
+];
 
 const { embeddings: _, ...geminiEndpoints } = geminiNative.endpoints;
 

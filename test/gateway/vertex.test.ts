@@ -174,6 +174,22 @@ describe('W13 vertex', () => {
     expect(google.requests.at(-1)?.url).toBe(`${origin}/${path}:countTokens`);
   });
 
+  test.each([
+    ['systemInstruction', 'generationConfig', 'safetySettings'],
+    ['system_instruction', 'generation_config', 'safety_settings'],
+  ])('Vertex AI counts %s and %s of a client, and does not get %s', async (system, config, safety) => {
+    const { google, gateway } = gatewayOf();
+    const counted = {
+      contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
+      [system]: { parts: [{ text: 'Be brief.' }] },
+      [config]: { temperature: 1 },
+    };
+    const body = { generateContentRequest: { ...counted, [safety]: [] } };
+    const response = await gateway.post(`/v1beta/models/vertex/${GEMINI}:countTokens`, 'x', body);
+    expect(await response.json()).toEqual({ totalTokens: 13 });
+    expect(google.requests.at(-1)?.body).toEqual(counted);
+  });
+
   test.each(['flex', 'priority'])(
     'the tier %s goes as a header, which Vertex AI reads alone',
     async (tier) => {

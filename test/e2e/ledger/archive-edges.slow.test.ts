@@ -148,7 +148,10 @@ describe('L8 a rollback to 0.2.0, which knows the mark deleted_before and the ta
         'run',
         `SELECT COUNT(*) FROM pragma_table_info('${table}')`,
       )) as [[number]];
-      expect(`${table} ${columns[0][0]}`).toBe(`${table} ${COLUMNS_OF_0_2_0[table]}`);
+      const known = COLUMNS_OF_0_2_0[table];
+      // At its start 0.2.0 copies a table of sums with further columns into one of its own.
+      if (SUMS.includes(table)) expect(columns[0][0], table).toBeGreaterThanOrEqual(known ?? 0);
+      else expect(columns[0][0], table).toBe(known);
     }
     // It deletes by age alone, and sets the mark back then.
     await small.call(
@@ -163,6 +166,7 @@ describe('L8 a rollback to 0.2.0, which knows the mark deleted_before and the ta
 });
 
 /** `git show 970bcfec`: sum-columns.ts and records.ts. */
+const SUMS = ['hours', 'days'];
 const COLUMNS_OF_0_2_0: Readonly<Record<string, number>> = { hours: 28, days: 28, records: 2, marks: 2 };
 
 test('L8 an object that is full to its last byte, as of a version without a limit, starts, makes room and counts again', async () => {

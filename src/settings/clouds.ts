@@ -58,6 +58,7 @@ export function readCloud(
     reader.invalid(made.missing.setting, made.missing.message);
     return undefined;
   }
+  const ofHosts = cloud.parameters.find(({ isOfHost }) => isOfHost)?.setting;
   const configure = (door: Door): ConfiguredProvider => {
     const origin = origins.get(door.host) ?? '';
     return {
@@ -65,7 +66,7 @@ export function readCloud(
       auth: auths.get(door.host) ?? null,
       provider: { ...ofProvider(provider), ...door.profile, id: provider.id, name: provider.name },
       baseUrl: origin + door.path(values),
-      urlSetting: given.get(door.host) === undefined ? null : (cloud.hosts[door.host]?.setting ?? null),
+      urlSetting: (given.get(door.host) === undefined ? ofHosts : cloud.hosts[door.host]?.setting) ?? null,
       headers: door.headers?.(values) ?? {},
       doors: [],
       models,

@@ -57,11 +57,6 @@ function answer({ url, text }: AwsRequest): Response {
       usage: { input_tokens: 5, output_tokens: 3, total_tokens: 8 },
     });
   }
-  if (url.endsWith('/converse')) {
-    const output = { message: { role: 'assistant', content: [{ text: 'Here.' }] } };
-    const counts = { inputTokens: 5, outputTokens: 3, totalTokens: 8 };
-    return Response.json({ output, stopReason: 'end_turn', usage: counts });
-  }
   const message = { role: 'assistant', content: 'Here.' };
   return Response.json({ id: 'c', model, choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
 }
@@ -398,6 +393,16 @@ describe('W11 AssumeRole', () => {
 });
 
 describe('W11 refusals name the setting', () => {
+  test('a region whose host does not exist', async () => {
+    const { ask } = gatewayOf({ AWS_REGION: 'eu-nowhere-1' }, 0, () => {
+      throw new TypeError('getaddrinfo ENOTFOUND');
+    });
+    expect(await ask(OSS)).toMatchObject({
+      code: 'upstream_unreachable',
+      message: 'AWS Bedrock could not be reached: check AWS_REGION',
+    });
+  });
+
   const refused = (hint: string) => `AWS Bedrock refused this deployment's credential (403): ${hint}`;
 
   test.each([

@@ -15,6 +15,7 @@ const TAGS: readonly (readonly [Operation['tag'], string])[] = [
   ['Models', 'For OpenAI’s, Anthropic’s and Google’s SDKs: [the list](headers.md#model-list).'],
   ['Usage', 'A key sees its own usage, the admin all: [metering](metering.md).'],
   ['Keys', '[Keys](keys.md), [budgets](budgets.md).'],
+  ['Teams', '[Teams](budgets.md#teams).'],
   [
     'Administration',
     '[Privacy](privacy.md#erase-a-user), [audit](keys.md#audit), [status](operations.md#status).',

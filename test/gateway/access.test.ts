@@ -382,6 +382,14 @@ describe('Y11 a token of Access as the credential', () => {
       expect((await send(gateway, { cookie: `CF_Authorization=${token}` }, path)).status).toBe(401);
     });
 
+    test("is read from Google's header and, on Google's paths, from its query parameter", async () => {
+      const gateway = gatewayWith({ AUTH });
+      const token = team.token(ADA);
+      expect((await send(gateway, { 'x-goog-api-key': token })).status).toBe(200);
+      const list = (query: string) => gateway.fetch(`/v1beta/models${query}`, '', { method: 'GET' });
+      expect([(await list(`?key=${token}`)).status, (await list('')).status]).toEqual([200, 401]);
+    });
+
     test('reaches no provider, log, record, span or response', async () => {
       const tracing = new FakeTracing();
       const gateway = gatewayWith({ AUTH }, NO_HOOKS, { tracing });

@@ -58,7 +58,11 @@ function parametersOf(path: string): string {
 
 /** The text of the page. */
 export function referenceText(): string {
-  const routes = TAGS.flatMap(([tag, text]) => [`### Routes: ${tag.toLowerCase()}`, ...(text === '' ? [] : [text]), routesOf(tag)]);
+  const routes = TAGS.flatMap(([tag, text]) => [
+    `### Routes: ${tag.toLowerCase()}`,
+    ...(text === '' ? [] : [text]),
+    routesOf(tag),
+  ]);
   const sections = [
     INTRO,
     '## Routes',

@@ -110,7 +110,7 @@ export const handleCreateKey = forAdminOrLead(async (request, context) => {
   return jsonResponse(writeSecret(key, token, context, prices, namesakes), 201);
 });
 
-/** The body of a lead is about keys of its team. */
+/** The body, which for a lead must be of a key in its own team. */
 function inOwnTeam(body: JsonObject, { known }: RequestContext): Result<JsonObject, ApiError> {
   const { team } = known;
   if (team === null) return ok(body);
@@ -144,7 +144,7 @@ async function namesakeWarnings(
   return [{ param: 'name', message: `${others} this name: ${shown}${rest}` }];
 }
 
-/** What of a key's limits its team does not let it use. None where KV does not have the team yet. */
+/** Warnings about limits of a key that its team makes useless. None where KV does not have the team yet. */
 async function teamWarnings(
   { limits }: Pick<GatewayKey, 'limits'>,
   { ports }: RequestContext,
@@ -163,7 +163,7 @@ async function teamWarnings(
   ];
 }
 
-/** The limits of a key, or of each key or user of a team, that are above those of the team, which hold all the same. @param under the field that has them */
+/** Warnings about limits of a key, or of each key or user of a team, that are above those of the team. @param under the field that has them; absent: each is a field of its own */
 export function aboveTeam(own: Limits, team: Limits, under?: string): readonly KeyWarning[] {
   const warning = (field: string, limit: string, ofTeam: string): KeyWarning => ({
     param: under ?? field,

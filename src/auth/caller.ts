@@ -26,7 +26,7 @@ export interface Caller {
   readonly teamModels?: readonly string[] | null;
   /** The gateway key, under `keys` and `access`; otherwise null. */
   readonly key: GatewayKey | null;
-  /** The limits of the key as they are stored, with those of its team for what it sets nothing of. Absent: those of the key. */
+  /** The stored limits of the key, with the defaults and the budgets of its team. Absent: it has no team, and its own limits apply. */
   readonly limits?: JsonObject | null;
   /** The caller's own provider key, under `passthrough`; otherwise null. */
   readonly credential: string | null;

@@ -22,7 +22,7 @@ export interface Limits {
   readonly team?: string;
   /** Of a team: the limits of each of its keys that has none of that kind. Absent: there are none. */
   readonly perKey?: KeyDefaults;
-  /** The budgets of the key's team, which holds them. Absent: they are not known here, or there are none. */
+  /** The budgets of the key's team, which the team's object enforces. Absent: they are not known here, or there are none. */
   readonly teamBudgets?: readonly Budget[];
 }
 
@@ -88,7 +88,7 @@ export function currencyOf(limits: Pick<Limits, 'budget' | 'windows'>): string |
   return budgetsOf(limits).find(({ unit }) => unit !== TOKENS)?.unit;
 }
 
-/** The limits of a key in its team: its own, the team's for its keys and users of kinds that it has none of, and the budgets above it. */
+/** The limits of a key in its team: its own limits, the defaults of the team for each kind that the key does not limit, and the team's budgets. */
 export function limitsInTeam(own: Limits, team: Limits): Limits {
   const { budget, windows, ...counts } = own;
   const ofKeys = team.perKey ?? NO_LIMITS;

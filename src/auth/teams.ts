@@ -1,9 +1,9 @@
-/** Teams: what their keys share. KV has a copy of each for listings and for the isolates; its ledger object decides. */
+/** Teams: limits and models that several keys share. The ledger object of a team decides; KV has a copy for listings and for the isolates. */
 import type { JsonObject } from '../shared/json.ts';
 import { encodeLimits, limitsInTeam, readLimits, showLimits } from './key-limits.ts';
 import { decodeKey, encodeKey, type GatewayKey, type KeyStore, listEntries, metadataOf } from './keys.ts';
 
-/** In the form of a key without a secret. `limits` has also those of each of its keys, and `models` are those that its keys may use. */
+/** A team is stored as a key without a secret. Its `limits` also have the defaults for its keys, and its keys may use only its `models`. */
 export type Team = Pick<GatewayKey, 'id' | 'name' | 'models' | 'limits' | 'created_at'>;
 
 /** 16 hexadecimal digits, as the id of a key. */
@@ -56,7 +56,7 @@ export function writeTeam({ id, name, models, limits, created_at }: Team): JsonO
   return { id, name, models, created_at, ...showLimits(limits) };
 }
 
-/** The stored limits of a key, with those of its team for what it sets nothing of. */
+/** The stored limits of a key, with the defaults and the budgets of its team. */
 export function withTeam(limits: JsonObject | null, team: Team): JsonObject | null {
   const own = readLimits(limits ?? {});
   const ofTeam = readLimits(team.limits ?? {});

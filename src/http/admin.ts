@@ -28,7 +28,7 @@ export function forAdmin(handle: AdminHandler, params: readonly string[] = []) {
   };
 }
 
-/** As {@link forAdmin}, also for the lead of a team: what the handler shows and changes is then of `known.team` alone. */
+/** As {@link forAdmin}, also for the lead of a team: the handler must then show and change only what belongs to `known.team`. */
 export function forAdminOrLead(handle: AdminHandler, params: readonly string[] = []) {
   const handleAsAdmin = forAdmin(handle, params);
   return async (

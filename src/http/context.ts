@@ -110,7 +110,7 @@ interface RequestState {
   keyId: string;
   /** Who the admin is: `admin token`, or the name of a user of Cloudflare Access. Null until an admin is identified. */
   actor: string | null;
-  /** The team whose lead has sent the request, on a route that leads may use. Null: somebody else. */
+  /** The team of the lead who sent the request. Null: the sender is no team lead, or the route is not open to leads. */
   team: string | null;
   /** The request was sent to an upstream, so it has a usage record. */
   isSentOn: boolean;
@@ -210,7 +210,7 @@ export interface UserData {
   readonly ledger?: readonly UserStore[];
   /** In kept responses. */
   readonly kept?: readonly UserStore[];
-  /** Absent: without objects, no caller has any. */
+  /** Absent: there are no ledger objects, so no key has one. */
   readonly keyIdsAfter?: ListKeyIds;
   /** Absent: erasures are in KV, and their steps are taken by requests and by the daily run. */
   readonly erasures?: Erasures;

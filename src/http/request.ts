@@ -160,9 +160,8 @@ const READS_USAGE = apiError(
 
 /**
  * The token for usage that the request has; null: it has none. Fails if the token is unknown, revoked or expired, or if requests come
- * too fast.
+ * too fast. Sets the key id for the log and the counts.
  */
-/** The token of the request that reads usage; null: it has none. Sets the key id for the log and the counts. */
 export async function identifyUsageToken(
   request: Request,
   context: RequestContext,

@@ -77,7 +77,7 @@ export type Amounts = {
 /** A sum of charges in a holder, which its parent also counts. Negative: less than reported before. */
 export interface ReportedCharge extends Amounts {
   readonly kind: 'spent' | 'unreported' | 'expired';
-  /** The team that has admitted it, in a message to a key. Absent: the key had none. */
+  /** In a message to a key: the team that admitted the requests. Absent: the key had no team. */
   readonly team?: string;
 }
 
@@ -90,7 +90,7 @@ interface RunningSum extends Amounts {
 export interface HeldSum extends RunningSum {
   readonly requests?: number;
   readonly rate_tokens?: number;
-  /** As of {@link ReportedCharge}. */
+  /** As in {@link ReportedCharge}. */
   readonly team?: string;
 }
 
@@ -122,7 +122,7 @@ export interface LeaseMessage {
   readonly isAhead?: boolean;
   /** The holder deletes itself after this message. */
   readonly isLast: boolean;
-  /** A key has left this team, and only ends what it has of it. */
+  /** The key has left this team, or is revoked: it only reports the end of its requests of this team. */
   readonly isLeaving?: true;
   /** The limits that KV lists for the key, for an object of a key that never had any. */
   readonly limits?: JsonObject | null;
@@ -161,7 +161,7 @@ export type LeaseAnswer =
     }
   /** The message was applied before. `seq`: of the last message that was applied. */
   | { readonly kind: 'repeated'; readonly seq: number }
-  /** The child was removed: it deletes what the parent does not know any more. */
+  /** The parent has removed the child, which then deletes what it stores for this parent. */
   | { readonly kind: 'unknown' }
   /** `max_users` other users had requests on this day: this one uses the shared allowance. */
   | { readonly kind: 'shared' }

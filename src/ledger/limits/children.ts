@@ -79,7 +79,7 @@ export class Children {
     };
   }
 
-  /** The second one has what children hold of other teams than that of now. */
+  /** The second one has what children hold of the allowance of teams other than the current one. */
   get #heldTables(): readonly ('held' | 'team_held')[] {
     return hasTable(this.#sql, TEAM_HELD_TABLE) ? [HELD_TABLE, TEAM_HELD_TABLE] : [HELD_TABLE];
   }
@@ -120,7 +120,7 @@ export class Children {
    * Applies a message with a new number: it replaces all that the child held.
    * @param limits of this holder
    * @param day in which new requests count
-   * @param team of now
+   * @param team the current one
    */
   apply(
     { user: child, seq, charges, running, minute, isLast, isAhead = false, isLeaving }: LeaseMessage,
@@ -254,7 +254,7 @@ export class Children {
       else correctWindow(this.#sql, second, tokens);
   }
 
-  /** What the child holds of other teams than that of now replaces what it held of them. */
+  /** Replaces what the child holds of the allowance of teams other than the current one. */
   #storeOthers(child: string, sums: readonly HeldSum[]): void {
     if (sums.length > 0) createTeamTables(this.#sql);
     else if (this.#heldTables.length === 1) return;

@@ -115,7 +115,7 @@ interface Decision {
 const OVER = { kind: 'over' } as const;
 /** The holder's copy of its limits has to be replaced first. */
 const STALE = { kind: 'stale' } as const;
-/** The key has got another team. */
+/** The key has another team now. */
 const MOVED = { kind: 'moved' } as const;
 
 type Decided = Decision | typeof OVER | Extract<ClaimAnswer, { kind: 'shared' | 'revoked' }>;
@@ -130,9 +130,9 @@ export class Holder {
   readonly #ports: HolderPorts;
   readonly #sql: Sql;
   readonly children: Children;
-  /** By team, of a user by {@link NO_TEAM}. A key that has changed its team still ends what it has of the teams before. */
+  /** By team; a user has one, under {@link NO_TEAM}. A key keeps the lease of a former team until the last request of that team has ended. */
   readonly #leases = new Map<string, ParentLease>();
-  /** Of a key: the team of what is admitted now. */
+  /** The current team of a key: requests that are admitted now belong to it. */
   #team: string;
   /** What is not decided yet. */
   readonly #undecided = new Set<Asking>();
@@ -148,7 +148,7 @@ export class Holder {
     if (level === 'user' && this.#leaseOf(NO_TEAM)?.isOpen) createLimitTables(sql);
   }
 
-  /** What is leased from the parent of what is admitted now; null: there is none. */
+  /** The lease of the parent that admits requests now; null: there is no parent. */
   get #lease(): ParentLease | null {
     if (this.#isCopy) return this.#leaseOf(NO_TEAM);
     return this.#team === NO_TEAM ? null : this.#leaseOf(this.#team);
@@ -196,7 +196,7 @@ export class Holder {
     }
   }
 
-  /** A key goes over to the team that its limits name. What runs stays with the team before. */
+  /** Makes the team that the limits of a key name the current one. Running requests stay with the team before. */
   #follow(listed: JsonObject | null): void {
     const { level, transaction, now, wakeBy } = this.#ports;
     if (level !== 'key') return;
@@ -206,7 +206,7 @@ export class Holder {
     transaction(() => switchTeam(this.#sql, team));
     this.#team = team;
     if (before?.isOpen) {
-      // It returns what is leased in advance, and says that the key has left.
+      // The message returns what is leased in advance, and has `isLeaving`.
       before.send(true).catch(ignore);
       wakeBy(now() + LEASE_MS);
     }
@@ -217,18 +217,18 @@ export class Holder {
     const { parent, name } = this.#ports;
     const lease = this.#leaseOf(team);
     if (parent === null || lease === null) return false;
-    // Also where it has a link: it may have left.
+    // Also where there is a link: the key may have left the team.
     const answer = await parent(team).openUser(name);
     return answer.kind === 'opened' && (await lease.open(null)) === null;
   }
 
-  /** The limits of a key have changed: its children return what they hold, and what it has of a former team is reported. */
+  /** Called after the limits have changed: children return what they hold, and the former team gets a report if the team changed. */
   async changed(): Promise<void> {
     this.#follow(null);
     await this.children.recall();
   }
 
-  /** Whether there is something to report to a team. */
+  /** Whether the key has a link to a team. */
   get hasTeams(): boolean {
     return !this.#isCopy && [...this.#leases.values()].some(({ isOpen }) => isOpen);
   }
@@ -249,7 +249,7 @@ export class Holder {
   }
 
   /**
-   * The stored limits; of a key with those of its team for what it sets nothing of. {@link NO_LIMITS} itself where none were ever set.
+   * The stored limits; those of a key with the defaults and the budgets of its team. {@link NO_LIMITS} itself where none were ever set.
    * @throws UnreadableRow
    */
   limits(listed: JsonObject | null = null): Limits {
@@ -414,7 +414,7 @@ export class Holder {
   #ask(lease: ParentLease, asking: Asking, { granted: needs, refused }: Checked, isDelayed: boolean): Waits {
     const done = Promise.withResolvers<Decided | null>();
     const answered = (answer: ClaimAnswer) => {
-      // The key has changed its team meanwhile: what is granted returns, and the other team is asked.
+      // The key has changed its team meanwhile: the next message returns what is granted here, and the other team is asked.
       const current = lease === this.#lease ? answer : null;
       if (current !== answer) lease.note();
       done.resolve(
@@ -586,7 +586,7 @@ export class Holder {
     return isOwn || needs.length === 0 ? { kind: 'applied', limits } : { kind: 'shared' };
   }
 
-  /** By which children are counted. `per_user` of a team is for the users of its keys. */
+  /** The limits by which children are counted. `per_user` of a team is for the users of its keys, which are not its children. */
   #counting(limits: Limits): Limits {
     return this.#ports.level === 'team' ? { ...limits, perUser: null } : limits;
   }
@@ -599,12 +599,12 @@ export class Holder {
     for (const lease of this.#leases.values()) if (lease.isOpen) lease.reportLater();
   }
 
-  /** The alarm reports to a former team, also to one that was told that all has ended. */
+  /** Sets the alarm, which reports to former teams, also to those that got a last message. */
   #reportFormer(): void {
     this.#ports.wakeBy(this.#ports.now() + LEASE_MS);
   }
 
-  /** A former team was told that all has ended, and a request was settled late: the key has to do with it again. */
+  /** Opens the link to a former team again: the team got a last message, and a request of it was settled after that. */
   async #reopen(): Promise<void> {
     for (const team of unreportedTeams(this.#sql)) await this.#leaseOf(team)?.open(null);
   }

@@ -59,13 +59,13 @@ export interface ParentLeasePorts {
   readonly wakeBy: (time: number) => void;
   /** Whether children may hold something in advance. */
   readonly areChildrenAhead: () => boolean;
-  /** The holder has left this parent, and only ends what it has of it. */
+  /** Whether the holder has left this parent, or is revoked: it then only reports the end of its requests. */
   readonly isLeaving: () => boolean;
   /** Creates the tables of the holder, in a transaction. */
   readonly opened: (answer: Opened) => void;
   /** @returns whether the limits have changed by which claims were checked */
   readonly heard: (answer: Leased) => boolean;
-  /** Deletes what the parent does not know any more: of a user, all data of its object, and the alarm. */
+  /** Deletes what is stored for this parent: of a user, all data of its object, and the alarm. */
   readonly forget: () => Promise<void>;
 }
 
@@ -259,7 +259,7 @@ export class ParentLease {
     }
   }
 
-  /** Whether nothing runs, is lent or is unreported any more. */
+  /** Whether no request runs, and nothing is lent or unreported. */
   get isEmpty(): boolean {
     return !this.isBusy && this.#reports.isAnswered && this.#reports.running.length === 0;
   }

@@ -22,7 +22,7 @@ const REPORTED = `CREATE TABLE IF NOT EXISTS reported (
 
 type Report = Pick<LeaseMessage, 'seq' | 'charges' | 'running'>;
 
-/** `kind` of `reported`, of a sum by team. */
+/** The column `kind` of `reported`, for a sum by team. */
 const KIND = "kind || iif(team = '', '', ' ' || team)";
 
 /** The teams to which a key has a link. */
@@ -34,7 +34,7 @@ export function linkedTeams(sql: Sql): readonly string[] {
     .map(({ team }) => team);
 }
 
-/** The teams of which a key has other charges than they were told. */
+/** The teams to which a key has charges to report: their sums differ from the reported ones. */
 export function unreportedTeams(sql: Sql): readonly string[] {
   if (!hasTable(sql, 'team_links') || !hasTable(sql, 'reported')) return [];
   const query = `SELECT DISTINCT team FROM (SELECT *, ${KIND} AS name FROM (${sumsByTeam(sql)}) WHERE team != '') AS sums
@@ -48,7 +48,7 @@ export function unreportedTeams(sql: Sql): readonly string[] {
 
 export class Reports {
   readonly #sql: Sql;
-  /** Null: the parent is a key, which is told the sums of all teams. Otherwise only those of this team are reported, to the team. */
+  /** The team that is the parent: only its own sums are reported to it. Null: the parent is a key, and gets the sums of all teams. */
   readonly #team: string | null;
   readonly #table: string;
   readonly #row: string;
@@ -80,13 +80,13 @@ export class Reports {
     else this.#sql.exec('INSERT OR REPLACE INTO team_links VALUES (?, ?, 1, NULL)', this.#team, seq);
   }
 
-  /** Removes the link to a team. What the team has counted stays known. */
+  /** Removes the link to a team. The charges that the team has counted stay in `reported`. */
   remove(): void {
     this.#sql.exec(`DELETE FROM team_links ${this.#row}`);
     this.#sql.exec(`UPDATE reported SET seq = 0 WHERE ${this.#isMine}`);
   }
 
-  /** The limits of the team, as text; null: they are not known. */
+  /** The limits of the team, as JSON; null: they are not known. */
   get limits(): string | null {
     return this.isLinked ? (this.#links[0]?.limits ?? null) : null;
   }
@@ -157,7 +157,7 @@ export class Reports {
     };
   }
 
-  /** What runs or is lent now, with charges that were not reported: the parent still holds their allowance. */
+  /** Running requests and lent allowance, with charges that were not reported: the parent still holds their allowance. */
   get running(): readonly HeldSum[] {
     type Row = HeldSum & { readonly team: string } & Record<string, SqlStorageValue>;
     const rows = this.#sql.exec<Row>(
@@ -174,7 +174,7 @@ export class Reports {
     return rows.toArray().map(({ team, ...sums }) => ({ ...sums, ...this.#named(team) }));
   }
 
-  /** A team is not told its own name. */
+  /** The field `team` of a row in a message to a key. A message to a team has none. */
   #named(team: string): { readonly team?: string } {
     return team === '' || this.#team !== null ? {} : { team };
   }

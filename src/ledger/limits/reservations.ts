@@ -412,7 +412,7 @@ function refusedByRates(
 export interface Settled {
   readonly second: number | null;
   readonly moreTokens: number;
-  /** The other team that the request belongs to; null: it is that of now. */
+  /** The team that the request belongs to; null: the current one. */
   readonly team: string | null;
 }
 
@@ -480,7 +480,7 @@ function settleNew(sql: Sql, id: string, charge: Charge, day: string, now: numbe
 
 /**
  * @param reserved charged in place of an unknown cost of used tokens, so that a budget in money holds
- * @param team another than that of now
+ * @param team that the charge belongs to; null: the current one
  */
 function addCharge(sql: Sql, charge: Charge, reserved: Amounts, team: string | null): void {
   const { tokens, cost, unreported } = charge;
@@ -504,7 +504,7 @@ function addTo(sql: Sql, table: 'spent' | 'unreported', amounts: Amounts, team: 
   );
 }
 
-/** Adds what a child charged. @param current the team of now */
+/** Adds what a child charged. @param current the current team */
 export function addReported(
   sql: Sql,
   { kind, team = NO_TEAM, ...amounts }: ReportedCharge,

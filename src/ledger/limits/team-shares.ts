@@ -1,20 +1,20 @@
-/** Which of its teams counts what a key has: a request belongs to the team of its admission, also after the key has changed its team. */
+/** Which team counts the requests and charges of a key: a request belongs to the team that admitted it, also after the key changes its team. */
 import { HELD_TABLE, hasTable, type Sql } from './limit-tables.ts';
 
 /** Stands for the team of a key without one. */
 export const NO_TEAM = '';
 
-const NOW = 'team_now';
+const CURRENT = 'team_now';
 const REQUESTS = 'team_requests';
 export const TEAM_HELD_TABLE = 'team_held';
 /**
- * All that no table names another team of belongs to the team of `team_now`.
- * - `team_requests`: reservations, and expired ones, that another team has admitted.
- * - `team_spent`: what belongs to other teams of `spent` and `unreported`.
- * - `team_held`: what children hold of other teams, beside `held`.
+ * What the key has of teams other than the current one, which `team_now` names. All other rows of the object belong to the current team.
+ * - `team_requests`: the reservations, expired ones included, that another team admitted.
+ * - `team_spent`: the part of `spent` and `unreported` that belongs to other teams.
+ * - `team_held`: what children hold of the allowance of other teams. `held` has only that of the current team.
  */
 const TABLES = [
-  `CREATE TABLE IF NOT EXISTS ${NOW} (only INTEGER PRIMARY KEY CHECK (only = 1), team TEXT NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS ${CURRENT} (only INTEGER PRIMARY KEY CHECK (only = 1), team TEXT NOT NULL)`,
   `CREATE TABLE IF NOT EXISTS ${REQUESTS} (id TEXT PRIMARY KEY, team TEXT NOT NULL) WITHOUT ROWID`,
   `CREATE TABLE IF NOT EXISTS team_spent (
     team TEXT NOT NULL, kind TEXT NOT NULL, day TEXT NOT NULL, currency TEXT NOT NULL, tokens INTEGER NOT NULL,
@@ -27,19 +27,19 @@ const TABLES = [
   ) WITHOUT ROWID`,
 ];
 
-/** The team of what is admitted now. */
+/** The current team: requests that are admitted now belong to it. */
 export function currentTeam(sql: Sql): string {
-  if (!hasTable(sql, NOW)) return NO_TEAM;
-  return sql.exec<{ team: string }>(`SELECT team FROM ${NOW}`).toArray()[0]?.team ?? NO_TEAM;
+  if (!hasTable(sql, CURRENT)) return NO_TEAM;
+  return sql.exec<{ team: string }>(`SELECT team FROM ${CURRENT}`).toArray()[0]?.team ?? NO_TEAM;
 }
 
-/** Creates the tables, for a holder that may have to do with several teams. */
+/** Creates the tables, for a holder with requests or charges of several teams. */
 export function createTeamTables(sql: Sql): void {
   for (const table of TABLES) sql.exec(table);
-  sql.exec(`INSERT OR IGNORE INTO ${NOW} VALUES (1, ?)`, NO_TEAM);
+  sql.exec(`INSERT OR IGNORE INTO ${CURRENT} VALUES (1, ?)`, NO_TEAM);
 }
 
-/** From now on requests belong to that team, and all that is there stays with the team before. Runs in a transaction. */
+/** Makes a team the current one. What the object has already stays with the team before. Runs in a transaction. */
 export function switchTeam(sql: Sql, team: string): void {
   const before = currentTeam(sql);
   if (before === team) return;
@@ -58,10 +58,10 @@ export function switchTeam(sql: Sql, team: string): void {
   }
   for (const table of [REQUESTS, 'team_spent', TEAM_HELD_TABLE])
     sql.exec(`DELETE FROM ${table} WHERE team = ?`, team);
-  sql.exec(`UPDATE ${NOW} SET team = ?`, team);
+  sql.exec(`UPDATE ${CURRENT} SET team = ?`, team);
 }
 
-/** What of `spent` and `unreported` belongs to the team of `team_now`, under another name of it. */
+/** A query of the part of `spent` and `unreported` that belongs to the current team. @param team what the column `team` of its rows has, in SQL */
 function ownSums(team: string): string {
   return `SELECT ${team} AS team, kind, day, currency,
     sums.tokens - coalesce(others.tokens, 0) AS tokens, sums.cost - coalesce(others.cost, 0) AS cost
@@ -77,18 +77,18 @@ const SUMS = `SELECT 'spent' AS kind, day, currency, tokens, cost FROM spent
 export function sumsByTeam(sql: Sql): string {
   const expired = (team: string, more = '') => `SELECT ${team} AS team, 'expired' AS kind, day, currency,
     sum(tokens) AS tokens, sum(cost) AS cost FROM expired ${more} GROUP BY 1, day, currency`;
-  if (!hasTable(sql, NOW))
+  if (!hasTable(sql, CURRENT))
     return `SELECT '${NO_TEAM}' AS team, * FROM (${SUMS}) UNION ALL ${expired(`'${NO_TEAM}'`)}`;
-  return `${ownSums(TEAM_NOW)} UNION ALL SELECT team, kind, day, currency, tokens, cost FROM team_spent
-    UNION ALL ${expired(`coalesce(${REQUESTS}.team, ${TEAM_NOW})`, `LEFT JOIN ${REQUESTS} USING (id)`)}`;
+  return `${ownSums(CURRENT_TEAM)} UNION ALL SELECT team, kind, day, currency, tokens, cost FROM team_spent
+    UNION ALL ${expired(`coalesce(${REQUESTS}.team, ${CURRENT_TEAM})`, `LEFT JOIN ${REQUESTS} USING (id)`)}`;
 }
 
-const TEAM_NOW = `(SELECT team FROM ${NOW})`;
+const CURRENT_TEAM = `(SELECT team FROM ${CURRENT})`;
 
-/** A query of what runs and what is lent, as `team, day, currency, tokens, cost, running, requests, rate_tokens`. */
+/** A query of running requests and of lent allowance, as `team, day, currency, tokens, cost, running, requests, rate_tokens`. */
 export function runningByTeam(sql: Sql): string {
-  const hasTeams = hasTable(sql, NOW);
-  const now = hasTeams ? TEAM_NOW : `'${NO_TEAM}'`;
+  const hasTeams = hasTable(sql, CURRENT);
+  const now = hasTeams ? CURRENT_TEAM : `'${NO_TEAM}'`;
   const lent = 'day, currency, tokens, cost, running, requests, rate_tokens';
   const parts = hasTeams
     ? [
@@ -103,7 +103,7 @@ export function runningByTeam(sql: Sql): string {
   return parts.join(' UNION ALL ');
 }
 
-/** The other team that a request belongs to; null: it is that of now. */
+/** The team that a request belongs to; null: the current one. */
 export function teamOfRequest(sql: Sql, id: string): string | null {
   if (!hasTable(sql, REQUESTS)) return null;
   return (
@@ -111,12 +111,12 @@ export function teamOfRequest(sql: Sql, id: string): string | null {
   );
 }
 
-/** A request belongs to another team. */
+/** Stores that a request belongs to another team than the current one. */
 export function keepTeamOfRequest(sql: Sql, id: string, team: string): void {
   sql.exec(`INSERT OR REPLACE INTO ${REQUESTS} VALUES (?, ?)`, id, team);
 }
 
-/** Deletes what belongs to no reservation any more. */
+/** Deletes the teams of requests that have no reservation any more. */
 export function forgetTeamsOfRequests(sql: Sql): void {
   if (!hasTable(sql, REQUESTS)) return;
   sql.exec(
@@ -124,7 +124,7 @@ export function forgetTeamsOfRequests(sql: Sql): void {
   );
 }
 
-/** Adds to what belongs to another team than that of now. */
+/** Adds a charge to the sums of a team other than the current one. */
 export function addToTeam(
   sql: Sql,
   team: string,

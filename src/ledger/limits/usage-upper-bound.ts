@@ -42,7 +42,7 @@ interface UsageUpperBound {
 }
 
 /**
- * The maximum over all targets, as any of them may serve the request.
+ * The highest bound of all targets, because each of them may serve the request.
  * @param hasher null: no beginnings of prompts are known
  * @param first the request for the first target; those for the others are written here only to measure them
  */

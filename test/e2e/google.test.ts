@@ -1,7 +1,7 @@
 /** Tokens of a service account in workerd: one exchange for a flood of requests, also where the first requester is gone or the token ends within it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { FakeGoogle, SERVICE_ACCOUNT } from '../credentials/fake-google.ts';
-import { type Runtime, startWorkers, type WorkerOptions } from './workers.ts';
+import { FloodGateway, hold } from './flood-gateway.ts';
 
 const VARS = {
   ...{ AUTH: 'open', RETRIES: '0', VERTEX_LOCATION: 'us-central1' },
@@ -22,64 +22,30 @@ const answer = () =>
     usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 },
   });
 
+const MODEL = 'vertex/gemini-2.5-flash';
+
 let google: FakeGoogle;
-let runtime: Runtime;
-
-function workers(): WorkerOptions[] {
-  const self = { type: 'worker', worker: 'weir' } as const;
-  return [
-    {
-      main: 'flood-worker.ts',
-      vars: VARS,
-      bindings: { SELF: self },
-      outbound: (url, init) => google.fetch(url, init),
-    },
-  ];
-}
-
+let gateway: FloodGateway;
 beforeAll(async () => {
   google = new FakeGoogle(Date.now, answer);
-  runtime = await startWorkers({ workers: workers() });
+  gateway = await FloodGateway.start(VARS, (url, init) => google.fetch(url, init));
 });
 beforeEach(async () => {
   google = new FakeGoogle(Date.now, answer);
-  // A restart is a fresh isolate.
-  await runtime.set(workers());
+  await gateway.restart();
 });
-afterAll(() => runtime[Symbol.asyncDispose]());
+afterAll(() => gateway[Symbol.asyncDispose]());
 
-const messages = [{ role: 'user', content: 'Hello' }];
-
-function ask(init: RequestInit = {}): Promise<Response> {
-  return fetch(`${runtime.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'vertex/gemini-2.5-flash', messages }),
-    ...init,
-  });
-}
-
-async function flood(model: string, count: number): Promise<string[]> {
-  const body = JSON.stringify({ model, messages });
-  const response = await fetch(`${runtime.url}/flood?count=${count}`, { method: 'POST', body });
-  return JSON.parse(await response.text());
-}
-
-/** Holds back the token. The promise of its first exchange is awaited, because a poll would take a processor from workerd. */
 function holdToken() {
-  const arrived = Promise.withResolvers<void>();
-  const release = Promise.withResolvers<void>();
-  google.beforeToken = () => {
-    arrived.resolve();
-    return release.promise;
-  };
-  return { arrived: arrived.promise, release: release.resolve };
+  const token = hold();
+  google.beforeToken = token.wait;
+  return token;
 }
 
 describe('W11 tokens of Google in workerd', () => {
   test('1,000 concurrent requests in a fresh isolate: at most two exchanges, and all are served', async () => {
     const { arrived, release } = holdToken();
-    const asked = flood('near/m', 1000);
+    const asked = gateway.flood('near/m', 1000);
     await Promise.race([arrived, asked]);
     release();
     const answers = await asked;
@@ -88,15 +54,7 @@ describe('W11 tokens of Google in workerd', () => {
   });
 
   test('the first requester disconnects: those that wait for its token are served by it', async () => {
-    const { arrived, release } = holdToken();
-    const first = new AbortController();
-    const cancelled = ask({ signal: first.signal });
-    await arrived;
-    const asked = Array.from({ length: 20 }, async () => (await ask()).status);
-    first.abort();
-    await expect(cancelled).rejects.toThrow();
-    release();
-    expect(new Set(await Promise.all(asked))).toEqual(new Set([200]));
+    expect(new Set(await gateway.leaveFirst(MODEL, holdToken()))).toEqual(new Set([200]));
     expect(google.exchanges).toBeLessThanOrEqual(2);
   });
 
@@ -104,7 +62,7 @@ describe('W11 tokens of Google in workerd', () => {
     google.onRequest = () => {
       if (google.requests.length === 50) google.revoke();
     };
-    const answers = await flood('vertex/gemini-2.5-flash', 200);
+    const answers = await gateway.flood(MODEL, 200);
     expect([answers.length, new Set(answers)]).toEqual([200, new Set(['served'])]);
     expect(google.exchanges).toBe(2);
   });

@@ -162,7 +162,7 @@ export function createGateway(
     const { onRecord } = hooks;
     const hooked = onRecord === null ? records : withRecordHook(records, onRecord, { ports, waitUntil });
     return {
-      // Not a spread: V8 defines each field after one by a call of its runtime.
+      // No spread: V8 calls its runtime for each field that follows one.
       settings: shared.settings,
       ledger: shared.ledger,
       knownKeys: shared.knownKeys,

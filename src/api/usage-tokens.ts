@@ -8,6 +8,7 @@ import { type Answer, jsonResponse } from '../http/respond.ts';
 import { isoTime } from '../metering/time.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { ok, type Result } from '../shared/result.ts';
+import type { Writable } from '../shared/writable.ts';
 import { recordAct } from './audit.ts';
 import { TEAM_TOKEN_BODY, TOKEN_BODY } from './bodies.ts';
 import { invalid, readFactFilter, readKeyFilter } from './usage.ts';
@@ -65,7 +66,7 @@ async function readFilter(
   if (value === null) return ok(null);
   const form = `filter must be an object of texts, as {"tag": "team:search"}, with one or more of ${TOKEN_FILTERS.join(', ')}`;
   if (!isObject(value) || Object.keys(value).length === 0) return invalid(form, 'filter');
-  const filter: { -readonly [Name in keyof TokenFilter]: TokenFilter[Name] } = {};
+  const filter: Writable<TokenFilter> = {};
   for (const [field, text] of Object.entries(value)) {
     const name = TOKEN_FILTERS.find((known) => known === field);
     const isName = typeof text === 'string' && text.trim() !== '' && text.length <= MAX_TEXT_CHARS;

@@ -146,7 +146,7 @@ async function completionRequest(
     if (unlike !== null) return failure(unlike);
   }
   return ok({
-    // Not a spread: V8 defines each field after one by a call of its runtime.
+    // No spread: V8 calls its runtime for each field that follows one.
     context,
     route,
     headers,

@@ -1,6 +1,7 @@
 /** Counts refused requests by hour, key and code. Each isolate buffers its counts and writes them rarely, at any rate of refusals. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import type { Log } from '../shared/log-event.ts';
+import type { Writable } from '../shared/writable.ts';
 import type { StartTimer } from './record-writer.ts';
 import { HOUR_MS, isoDay, isoTime, requestId } from './time.ts';
 
@@ -74,7 +75,7 @@ export interface RefusalWork {
  */
 export class RefusalCounts {
   readonly #ports: RefusalPorts;
-  #rows = new Map<string, { -readonly [Field in keyof RefusalRow]: RefusalRow[Field] }>();
+  #rows = new Map<string, Writable<RefusalRow>>();
   /** The batch that is being written, until the store has it. */
   #batch: RefusalBatch | null = null;
   /** The exponent of the wait's growth. */

@@ -245,7 +245,7 @@ export class RequestMeter {
       time: isoTime(arrivedAt),
       ended: isoTime(now),
       key_id: caller.keyId,
-      // Not a spread: V8 defines each field after one by a call of its runtime.
+      // No spread: V8 calls its runtime for each field that follows one.
       user: attribution.user,
       session: attribution.session,
       app: attribution.app,

@@ -14,7 +14,8 @@ import {
   type RequestRules,
   type SystemRule,
 } from '../request-translation/rules.ts';
-import type { Endpoint, Profile, Provider, ResponsesApi, Route } from './provider.ts';
+import type { Writable } from '../shared/writable.ts';
+import type { Endpoint, Profile, Provider, ResponsesApi } from './provider.ts';
 
 /**
  * The profile of an API with Chat Completions and legacy completions at OpenAI's paths.
@@ -187,7 +188,7 @@ export function configuredProvider(id: string, profile: Profile, apiKeySetting: 
 
 /** The profile for a server that refuses `stream_options` (`"stream_usage": false`). */
 export function withoutStreamUsage(profile: Profile): Profile {
-  const endpoints: { -readonly [R in Route]?: Endpoint } = { ...profile.endpoints };
+  const endpoints: Writable<Profile['endpoints']> = { ...profile.endpoints };
   for (const route of ['chat', 'completions', 'fim', 'agents'] as const) {
     const endpoint = profile.endpoints[route];
     if (endpoint?.request.kind !== 'chat') continue;

@@ -1,4 +1,4 @@
-/** The type of an object that is made in steps. */
+/** The type of an object whose fields are assigned one after the other. */
 
-/** An object whose fields are still set. V8 defines each field after a spread by a call of its runtime, and assigns it without one. */
+/** The same type without `readonly`. In a literal, V8 calls its runtime for each field that follows a spread; an assignment needs no call. */
 export type Writable<T> = { -readonly [Field in keyof T]: T[Field] };

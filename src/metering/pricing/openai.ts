@@ -1,4 +1,5 @@
 /** OpenAI's prices of the standard, the flex and the fast tier: https://developers.openai.com/api/docs/pricing. */
+import type { Writable } from '../../shared/writable.ts';
 import { priceOfTier, type Rates, type ShippedPrice } from './price.ts';
 
 const PAGE = {
@@ -16,9 +17,7 @@ function snapshots(...names: readonly string[]): string[] {
 
 /** If the prompt has more than 272,000 tokens, the whole request costs twice the input rates and 1.5 times the output rate. */
 function longContext(rates: Rates): Pick<ShippedPrice, keyof Rates | 'above'> {
-  const above: { -readonly [R in keyof Rates]: Rates[R] } & { prompt_tokens: number } = {
-    prompt_tokens: 272_000,
-  };
+  const above: Writable<Rates> & { prompt_tokens: number } = { prompt_tokens: 272_000 };
   for (const rate of ['input', 'cached_input', 'cache_write', 'cache_write_long'] as const) {
     if (rates[rate] !== undefined) above[rate] = rates[rate] * 2;
   }

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, objectOf, readText } from '../../shared/json.ts';
 import { didYouMean } from '../../shared/nearest.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
+import type { Writable } from '../../shared/writable.ts';
 
 /** Prices in a deployment's own list. Every record searches it. */
 export const MAX_OWN_PRICES = 500;
@@ -250,7 +251,7 @@ class FieldReader {
   }
 
   rates(): Rates {
-    const rates: { -readonly [R in keyof Rates]: Rates[R] } = {};
+    const rates: Writable<Rates> = {};
     for (const name of RATES) {
       const rate = this.rate(name, 'million tokens');
       if (rate !== undefined) rates[name] = rate;

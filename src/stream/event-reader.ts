@@ -493,8 +493,8 @@ function repeatsChoice({ choices }: ChunkPart): boolean {
 }
 
 /**
- * The part as parts of which each has one update of a choice (C3). Usage comes with the first one, as any of them may be the last finish
- * (U2); what else is not of a choice comes with the last one.
+ * Splits the part so that each has at most one update of a choice (C3). The first part has the usage, because the finish that is sent with
+ * usage may be in any of them (U2). The last part has everything else that belongs to no choice.
  */
 function oneUpdateEach(part: ChunkPart): readonly ChunkPart[] {
   if (!repeatsChoice(part)) return [part];

@@ -260,7 +260,7 @@ function learn(unit: number): number {
   return traits;
 }
 
-/** As in `src/shared/lazy-pattern.ts`. With an import, esbuild would not write the numbers above into the code. */
+/** A copy of that in `src/shared/lazy-pattern.ts`: esbuild inlines the numbers above only in a file without imports. */
 function lazyPattern(source: string, flags: string): () => RegExp {
   let pattern: RegExp | undefined;
   return () => {

@@ -422,8 +422,6 @@ const OPENING = /["'`\u201c\u2018\xab\u201e\u300c]/g;
 /** Quotations that may begin at one mark: a quoted text may contain marks itself. */
 const MAX_CLOSINGS = 4;
 
-// Patterns of Unicode's classes stand in functions: as constants, these two took 0.4 ms of start-up.
-
 function isWordUnit(character: string | undefined): boolean {
   return WORD_UNIT().test(character ?? '');
 }

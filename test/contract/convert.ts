@@ -40,8 +40,8 @@ function providerOf(id: string): Provider {
 }
 
 /**
- * The provider of a recording, by the beginning of its file's name. One whose counts Weir corrects is read as any other: the independent
- * reader compares them with what was sent.
+ * The provider of a recording, by the beginning of its file's name. Weir corrects the counts of some providers. Their recordings are read
+ * as those of a compatible server, because the independent reader compares the counts with those that the provider sent.
  */
 export function recordedProvider(name: string): string {
   const provider = PROVIDERS.find(({ id }) => id === name.split('--')[0]);

@@ -117,15 +117,15 @@ interface BlockBase {
 /** A document whose parts the client wants cited in the answer. */
 export interface CitedDocument {
   readonly name?: string | undefined;
-  /** What the client says of it, which is not cited. */
+  /** What the client says about the document. It is not cited. */
   readonly context?: string | undefined;
-  /** Its text. Absent: the block has the file. */
+  /** The text of the document. Absent: the block is a file. */
   readonly text?: string;
 }
 
 export interface TextBlock extends BlockBase {
   readonly kind: 'text';
-  /** Of a document to be cited, with its name and context. */
+  /** For a document that is to be cited: its name, its context and its text. */
   readonly text: string;
   readonly cited?: CitedDocument;
   /** The model refused with this text; absent: false. */
@@ -188,7 +188,7 @@ interface UnknownBlock {
   readonly raw: JsonObject;
 }
 
-/** Whether the client wants a document cited, also one in a result. */
+/** Whether the client wants a document cited. The document may be in a tool result. */
 export function citesDocuments(turns: readonly Turn[]): boolean {
   return turns.some(({ blocks }) => blocks.some(isCited));
 }

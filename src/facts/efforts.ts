@@ -9,8 +9,9 @@ export type EffortField = (typeof EFFORT_FIELDS)[number];
 export const DEFAULT_EFFORT = 'medium';
 
 /**
- * From the lowest to the highest, each with the thinking tokens that it stands for (A2), and its place, by which levels are near to each other. A
- * place never changes: a new level between two gets one between theirs, such as 4.5, so that no other level becomes another one by it.
+ * From the lowest to the highest, each with the thinking tokens that it stands for (A2), and its place. The distance between places decides
+ * which level is nearest. A place never changes: a new level between two others gets a place between theirs, such as 4.5, so that the
+ * nearest levels of the others stay the same.
  */
 const LADDER = [
   ['none', 0, 0],
@@ -72,7 +73,7 @@ export function nearestEffort(
   return nearest;
 }
 
-/** Where a level is between others; `default` of a host is in the middle. */
+/** The place of a level; of a host's `default` and of an unknown word, the middle. */
 export function placeOf(level: string): number {
   return PLACES.get(level) ?? MIDDLE;
 }

@@ -59,15 +59,15 @@ function decodeBody(body: BodyInit): JsonObject {
 
 /** `3040: Capacity temporarily exceeded`, perhaps behind the error's name: cloudflare/ai, gateway-core/src/workers-ai-errors.ts (2026-07-30). */
 const NUMBERED = /\b(\d{4,5}):\s*([\s\S]{0,2000})/g;
-/** A number that is not known is Cloudflare's where the text begins with it. */
-const BEGINNING = /^(?:[A-Za-z]{1,40}: ){0,3}$/;
+/** What may precede the number of an unknown code: names of errors. Elsewhere in the text a number may be anything. */
+const ERROR_NAMES = /^(?:[A-Za-z]{1,40}: ){0,3}$/;
 
 /** A thrown refusal as a response with its status; null: the error has no number. */
 function refusalOf(error: unknown): Response | null {
   const text = (error instanceof Error ? error.message : String(error)).slice(0, MAX_ERROR_CHARS);
   for (const { 1: code = '', 2: message = '', index } of text.matchAll(NUMBERED)) {
     const known = statusOfCode('errors', code);
-    const status = known ?? (BEGINNING.test(text.slice(0, index)) ? 500 : undefined);
+    const status = known ?? (ERROR_NAMES.test(text.slice(0, index)) ? 500 : undefined);
     if (status !== undefined) return Response.json({ errors: [{ code: Number(code), message }] }, { status });
   }
   return null;

@@ -5,7 +5,7 @@ import { hasItems, type JsonObject, ownValue } from '../shared/json.ts';
 import type { Unsupported } from './rules.ts';
 
 interface ClientFields {
-  /** By the names of Chat Completions. */
+  /** The client's names of fields, by those of Chat Completions. */
   readonly fieldNames?: Readonly<Record<string, string>>;
   readonly optionalFields?: readonly string[];
 }
@@ -22,7 +22,7 @@ export class TranslationReport {
 
   /**
    * @param provider the provider's name, for messages
-   * @param fields of the client: names that differ, and those that are left out where they would be refused
+   * @param fields the client's own names, and the fields that are dropped where the request would be refused for them
    */
   constructor(provider: string, mode: Unsupported, fields: ClientFields = {}) {
     this.#provider = provider;

@@ -415,7 +415,7 @@ function withSignature(message: JsonObject, place: SignaturePlace | null): JsonO
     return { ...message, tool_calls: [signed, ...others] };
   }
   const details = readArray(message.reasoning_details);
-  // Of the models of one provider, each has a form of its own.
+  // One provider may have models of several makers, and a conversation has signatures of each.
   if (details.some((detail) => isSignedDetail(detail) && hasFormat(detail, GOOGLE_FORMAT))) return message;
   // The form that OpenRouter has for it: RooCodeInc/Roo-Code#10640, 2026-01-12.
   const detail = {
@@ -438,7 +438,7 @@ export function followsUnsignedStep(messages: readonly unknown[]): boolean {
 /** OpenRouter's name for the form of Google's signatures. */
 export const GOOGLE_FORMAT = 'google-gemini-v1';
 
-/** A detail without a format may have any. */
+/** A detail without a format counts as one of each format. */
 function hasFormat(detail: unknown, wanted: string): boolean {
   return (readText(objectOf(detail).format) ?? wanted) === wanted;
 }

@@ -250,7 +250,7 @@ function readDocument(block: JsonObject): readonly ContentBlock[] | null {
   return [{ ...media, ...citedDocument(block) }];
 }
 
-/** @param text that of a document which is no file */
+/** @param text the document's text; absent: the document is a file */
 function citedDocument(block: JsonObject, text?: string): Pick<TextBlock, 'cited'> {
   if (objectOf(block.citations).enabled !== true) return {};
   const about = { name: readText(block.title), context: readText(block.context) };

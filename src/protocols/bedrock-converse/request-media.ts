@@ -78,7 +78,7 @@ export function writeMedia(media: Media, names: DocumentNames, report: Translati
 }
 
 /**
- * The written document with its citations enabled; null: they are not, or cannot be. "Only txt and pdf formats are supported when
+ * The written document with its citations enabled; null: nobody asked for them, or its format has none. "Only txt and pdf formats are supported when
  * citations are enabled", and the bytes of a text are read as those of a PDF: boto/boto3#4726, 2026-02-24.
  */
 export function withCitations(
@@ -94,7 +94,7 @@ export function withCitations(
   return text ? [{ document: { ...document, source: { text }, ...citing(context) } }] : null;
 }
 
-/** A document that came as its text; null: it is none to be cited. Recorded: bedrock--claude-citation. */
+/** A document to be cited that came as text; null: the block is no such document. Recorded: bedrock--claude-citation. */
 export function citedText(cited: CitedDocument | undefined, names: DocumentNames): JsonObject[] | null {
   const { name, context, text = '' } = cited ?? {};
   if (text.trim() === '') return null;

@@ -117,7 +117,7 @@ class TurnWriter {
 
   /** The texts, media and own blocks of a turn. */
   content({ role, blocks, extra }: Turn): JsonObject[] {
-    // `system` has texts alone. In a result: 400 "Citations are not supported in tool result documents", boto/boto3#4648, 2025-10-27.
+    // `system` has only texts. In a result: 400 "Citations are not supported in tool result documents", boto/boto3#4648, 2025-10-27.
     return this.#marked(this.#blocks(blocks, role === 'user'), extra.cache_control);
   }
 
@@ -175,7 +175,7 @@ class TurnWriter {
     this.#results.push(...this.#marked([{ toolResult }], extra.cache_control), ...points.slice(-1));
   }
 
-  /** @param areCitable their documents can be cited */
+  /** @param areCitable whether documents here can be cited */
   #blocks(blocks: readonly Block[], areCitable = false): JsonObject[] {
     const { report } = this.#options;
     const content: JsonObject[] = [];
@@ -183,7 +183,7 @@ class TurnWriter {
       const marks = (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
       if (isObject(marks.prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
       content.push(...this.#block(block, areCitable && this.#options.family.takesCitations === true));
-      // The mark of a text that is not sent is for what precedes it.
+      // A blank text is not sent: its mark then follows the block before it.
       const isMarked = content.at(-1)?.cachePoint !== undefined;
       if (!isMarked && content.length > 0) append(content, this.#point(marks.cache_control));
     }

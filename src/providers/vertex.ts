@@ -38,33 +38,27 @@ function credential(secret: string): Readonly<Record<string, string>> {
 /** S: it fetches no images. */
 const FORM = geminiForm(GEMINI_FAMILIES, GOOGLE_TOOL_NAMES, { fetchesMedia: false });
 
-/** Of Google's API in either spelling. */
+/** The tier's field in both spellings of Google's APIs. */
 const TIER_FIELDS = ['serviceTier', 'service_tier'];
 
-/**
- * S: it refuses `id` of calls and results, which AI Studio and its clients have, contents without a role
- * (BerriAI/litellm#32731), and at Gemini 3 results beside other parts, which follow in a content of their own. It reads no tier in the body
- * (googleapis/python-genai#2433, 2026).
- */
+/** It reads no tier in the body: googleapis/python-genai#2433, 2026. */
 function sentBody(body: JsonObject): JsonObject {
-  const hasId = (value: unknown) => objectOf(value).id !== undefined;
-  const withoutId = (part: unknown) => {
-    if (!isObject(part)) return part;
-    const names = Object.keys(part).filter((name) => CALL_FIELDS.includes(name) && hasId(part[name]));
-    const bare = names.map((name) => [name, omit(objectOf(part[name]), 'id')]);
-    return names.length === 0 ? part : { ...part, ...Object.fromEntries(bare) };
-  };
-  const withRole = (content: JsonObject) =>
-    (content.role ?? '') === '' ? { role: 'user', ...omit(content, 'role') } : content;
-  const contents = readArray(body.contents).flatMap((content) => {
-    if (!isObject(content) || !Array.isArray(content.parts)) return [content];
-    const parts: readonly unknown[] = content.parts.map(withoutId);
-    const results = parts.filter(isResult);
-    const others = parts.filter((part) => !isResult(part));
-    const lists = results.length > 0 && others.length > 0 ? [results, others] : [parts];
-    return lists.map((list) => ({ ...withRole(content), parts: list }));
-  });
-  return { ...omit(body, ...TIER_FIELDS), ...(Array.isArray(body.contents) && { contents }) };
+  const sent = omit(body, ...TIER_FIELDS);
+  return Array.isArray(body.contents) ? { ...sent, contents: body.contents.flatMap(sentContents) } : sent;
+}
+
+/**
+ * The content as Vertex AI takes it. It refuses contents without a role (BerriAI/litellm#32731), and, at Gemini 3, results beside other parts
+ * (S): these follow in a content of their own.
+ */
+function sentContents(content: unknown): readonly unknown[] {
+  if (!isObject(content) || !Array.isArray(content.parts)) return [content];
+  const whole = (content.role ?? '') === '' ? { role: 'user', ...omit(content, 'role') } : content;
+  const parts: readonly unknown[] = content.parts.map(withoutId);
+  const results = parts.filter(isResult);
+  const others = parts.filter((part) => !isResult(part));
+  const isMixed = results.length > 0 && others.length > 0;
+  return (isMixed ? [results, others] : [parts]).map((list) => ({ ...whole, parts: list }));
 }
 
 function isResult(part: unknown): boolean {
@@ -74,6 +68,14 @@ function isResult(part: unknown): boolean {
 
 const CALL_FIELDS = ['functionCall', 'functionResponse', 'function_call', 'function_response'];
 
+/** S: it refuses `id` of calls and results, which AI Studio and its clients have. */
+function withoutId(part: unknown): unknown {
+  if (!isObject(part)) return part;
+  const names = CALL_FIELDS.filter((name) => objectOf(part[name]).id !== undefined);
+  if (names.length === 0) return part;
+  return { ...part, ...Object.fromEntries(names.map((name) => [name, omit(objectOf(part[name]), 'id')])) };
+}
+
 /** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo (2026-11-28); flex: pydantic/pydantic-ai, recorded 2026-03. */
 function tierHeaders(body: JsonObject): Readonly<Record<string, string>> {
   const tier = (readText(body.serviceTier) ?? readText(body.service_tier))?.toLowerCase();
@@ -82,7 +84,7 @@ function tierHeaders(body: JsonObject): Readonly<Record<string, string>> {
 
 const COUNTED_FIELDS = [
   ...['contents', 'systemInstruction', 'tools', 'generationConfig'],
-  // The same in the other spelling, in which a passthrough leaves them.
+  // Passthrough keeps the client's spelling.
   ...['system_instruction', 'generation_config'],
 ];
 
@@ -206,7 +208,7 @@ function originOf({ VERTEX_PROJECT: project, VERTEX_LOCATION: location = 'global
   return `https://${location}-aiplatform.googleapis.com`;
 }
 
-/** The path of what a project uses; without a project, of express mode. @param rest absent: nothing follows */
+/** The path of a project and what follows in it; without a project, that of express mode. */
 function pathOf(version: string, ...rest: readonly string[]) {
   return ({ VERTEX_PROJECT: project, VERTEX_LOCATION: location = 'global' }: CloudValues) => {
     const place = project === undefined ? [] : ['projects', project, 'locations', location];

@@ -529,10 +529,10 @@ function passthroughTo(
 ): OpenPassthrough | null {
   const endpoint = passthrough === null ? undefined : provider.passthrough?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
-  const encryptsReasoning = endpoint.encryptsReasoning?.(makerModel) ?? false;
   const body = passthrough.upstreamBody(clientBody, {
     provider: provider.id,
-    encryptsReasoning,
+    encryptsReasoning: endpoint.encryptsReasoning?.(makerModel) ?? false,
+    needsSignatures: endpoint.needsSignatures?.(makerModel) ?? false,
     ...(isKnownHost && { readsReasoning: (data) => readsReasoning(provider, data) }),
   });
   return body === null ? null : { passthrough, endpoint, body };
@@ -556,7 +556,7 @@ function passthroughForm(
 ): RequestForm {
   const passed = (readsLimit && passthrough.limitable?.(body)) || body;
   const { outputLimitField, clientFields = [] } = passthrough;
-  const limitPath = outputLimitField === null ? null : spelledIn(passed, outputLimitField.split('.'));
+  const limit = outputLimitField === null ? null : limitPlace(outputLimitField, passed);
   const dropped = clientFields.filter((name) => passed[name] !== undefined);
   const form: RequestForm = {
     kind: 'native',
@@ -567,14 +567,16 @@ function passthroughForm(
       const { body: fitted } = fitBody(named, endpoint.rows ?? [], { form, report, model });
       const shown = hidesReasoning ? (endpoint.hideReasoning?.(fitted, model) ?? fitted) : fitted;
       const kept = omit(shown, ...ROUTING_FIELDS, ...dropped);
-      return isLimited && limitPath !== null ? withValue(kept, limitPath, outputLimit) : kept;
+      return isLimited && limit !== null ? withValue(kept, limit.path.split('.'), outputLimit) : kept;
     },
-    limit: limitPath === null ? null : limitPlace(limitPath.join('.'), outputLimitField ?? ''),
+    limit,
   };
   return form;
 }
 
-function limitPlace(path: string, name: string): LimitPlace {
+/** @param name with dots; the body may spell it in another way */
+function limitPlace(name: string, body: JsonObject): LimitPlace {
+  const path = spelledIn(body, name.split('.')).join('.');
   const others = [...COMPETING_LIMITS, 'n', 'best_of'].filter((other) => !path.startsWith(`${other}.`));
   return { path, name, competing: others };
 }

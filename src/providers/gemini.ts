@@ -178,7 +178,7 @@ export const geminiNative: Profile = {
   passthrough: {
     generate_content: {
       ...{ path: generateContentPath, protocol, hideReasoning },
-      encryptsReasoning: (model) => familyOf(GEMINI_FAMILIES, model).needsSignatures,
+      needsSignatures: (model) => familyOf(GEMINI_FAMILIES, model).needsSignatures,
     },
     embed_content: { path: embedPath, protocol },
   },

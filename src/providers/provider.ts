@@ -313,8 +313,10 @@ export interface PassthroughEndpoint {
   readonly rows?: readonly TableRow[];
   /** Changes the body so that the provider omits the text of reasoning. Absent: the provider cannot omit it. */
   readonly hideReasoning?: (body: JsonObject, model: string) => JsonObject;
-  /** Whether the model returns its reasoning encrypted, on request, or refuses calls without it. Absent: none does, and a request for it may be refused. */
+  /** Whether the model returns its reasoning encrypted on request. Absent: none does, and a request for it may be refused. */
   readonly encryptsReasoning?: (model: string) => boolean;
+  /** Whether the model refuses a step of calls that has no signature. Absent: none does. */
+  readonly needsSignatures?: (model: string) => boolean;
 }
 
 /** How a provider serves chat requests through Responses. */

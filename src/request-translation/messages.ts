@@ -416,7 +416,7 @@ function withSignature(message: JsonObject, place: SignaturePlace | null): JsonO
   }
   const details = readArray(message.reasoning_details);
   // One provider may have models of several makers, and a conversation has signatures of each.
-  if (details.some((detail) => isSignedDetail(detail) && hasFormat(detail, GOOGLE_FORMAT))) return message;
+  if (details.some(isSignedByGoogle)) return message;
   // The form that OpenRouter has for it: RooCodeInc/Roo-Code#10640, 2026-01-12.
   const detail = {
     type: 'reasoning.encrypted',
@@ -438,9 +438,9 @@ export function followsUnsignedStep(messages: readonly unknown[]): boolean {
 /** OpenRouter's name for the form of Google's signatures. */
 export const GOOGLE_FORMAT = 'google-gemini-v1';
 
-/** A detail without a format counts as one of each format. */
-function hasFormat(detail: unknown, wanted: string): boolean {
-  return (readText(objectOf(detail).format) ?? wanted) === wanted;
+/** A detail without a format may be Google's. */
+function isSignedByGoogle(detail: unknown): boolean {
+  return isSignedDetail(detail) && (readText(objectOf(detail).format) ?? GOOGLE_FORMAT) === GOOGLE_FORMAT;
 }
 
 function isSignedDetail(detail: unknown): boolean {

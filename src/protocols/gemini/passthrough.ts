@@ -32,9 +32,9 @@ export function geminiPassthrough(form: ClientForm): Passthrough {
     compactsContext: () => false,
     requestHeaders: [],
     responseHeaders: [],
-    upstreamBody: (body, { provider, encryptsReasoning }) => {
+    upstreamBody: (body, { provider, needsSignatures }) => {
       const own = withOwnSignatures(body, provider);
-      return encryptsReasoning ? withStandIns(own) : own;
+      return needsSignatures ? withStandIns(own) : own;
     },
     limitable: withOneSpelling,
     withModel: (body, model) => (body.model === undefined ? body : { ...body, model: modelPath(model) }),
@@ -228,20 +228,21 @@ function withOwnSignatures(body: JsonObject, provider: string): JsonObject {
 }
 
 /**
- * The body with a placeholder for the steps since the last prompt whose calls have no signature: the model refuses those, which are of another
- * provider's model (docs thought-signatures).
+ * The body with a placeholder in each step since the last prompt whose calls have no signature, as those of other models. The model refuses
+ * such steps (docs thought-signatures).
  */
 function withStandIns(body: JsonObject): JsonObject {
   const contents = readArray(body.contents).map((content) => objectOf(content));
-  const partsOf = ({ parts }: JsonObject) => readArray(parts).map((part) => inCamelCase(objectOf(part)));
+  const partsOf = contents.map((content) =>
+    readArray(content.parts).map((part) => inCamelCase(objectOf(part))),
+  );
   const prompt = contents.findLastIndex(
-    (content) =>
-      content.role !== 'model' && partsOf(content).some((part) => part.functionResponse === undefined),
+    ({ role }, at) => role !== 'model' && partsOf[at]?.some((part) => part.functionResponse === undefined),
   );
   /** Contents of the model in a row are one step, whose first call has the signature. */
   let isInStep = false;
   const signed = contents.map((content, at) => {
-    const parts = partsOf(content);
+    const parts = partsOf[at] ?? [];
     const calls = parts.filter(({ functionCall }) => functionCall !== undefined);
     const isSigned = isInStep || calls.some(({ thoughtSignature }) => thoughtSignature !== undefined);
     isInStep = content.role === 'model' && (isInStep || calls.length > 0);
@@ -258,7 +259,7 @@ function statesOf(part: JsonObject, embedded: EmbeddedJson) {
   return signature === undefined ? null : decodeStateBytes(signature, embedded);
 }
 
-/** The signature of this provider's in the states of a call. */
+/** This provider's signature in the states of a call. */
 function signatureOf(states: readonly ReasoningState[], provider: string): string | undefined {
   for (const state of states) {
     const signature = 'call' in state ? signatureOfCall(state.extra_content) : undefined;
@@ -267,12 +268,12 @@ function signatureOf(states: readonly ReasoningState[], provider: string): strin
   return undefined;
 }
 
-/** A limit is set in one place. The same body if no field of the config is in both spellings. */
+/** The body with one config in camel case, because a limit is set in one place. The same body if it has nothing in both spellings. */
 function withOneSpelling(body: JsonObject): JsonObject {
   const { generation_config, ...rest } = body;
   const config = generation_config ?? body.generationConfig;
   const named = isObject(config) ? inCamelCase(config) : config;
-  const isTwice = generation_config !== undefined && body.generationConfig !== undefined;
-  const isInside = Object.keys(objectOf(named)).length < Object.keys(objectOf(config)).length;
-  return isTwice || isInside ? { ...rest, generationConfig: named } : body;
+  const hasTwoConfigs = generation_config !== undefined && body.generationConfig !== undefined;
+  const repeatsField = Object.keys(objectOf(named)).length < Object.keys(objectOf(config)).length;
+  return hasTwoConfigs || repeatsField ? { ...rest, generationConfig: named } : body;
 }

@@ -125,8 +125,10 @@ export interface Passthrough {
 export interface PassthroughTarget {
   /** The provider's id. */
   readonly provider: string;
-  /** Whether the model returns its reasoning encrypted, on request, or refuses calls without it. */
+  /** Whether the model returns its reasoning encrypted on request. */
   readonly encryptsReasoning: boolean;
+  /** Whether the model refuses a step of calls that has no signature. */
+  readonly needsSignatures: boolean;
   /** Whether the provider can decrypt this reasoning, as far as its form says. Absent: no form says so. */
   readonly readsReasoning?: (data: string) => boolean;
 }

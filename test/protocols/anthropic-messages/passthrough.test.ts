@@ -5,7 +5,11 @@ import { encodeReasoningState } from '../../../src/protocols/shared/reasoning-st
 import type { JsonObject } from '../../../src/shared/json.ts';
 
 const upstreamBody = (body: JsonObject) =>
-  messagesPassthrough.upstreamBody(body, { provider: 'anthropic', encryptsReasoning: false });
+  messagesPassthrough.upstreamBody(body, {
+    provider: 'anthropic',
+    encryptsReasoning: false,
+    needsSignatures: false,
+  });
 
 const TAGGED = encodeReasoningState('deepseek', { detail: {} });
 const OWN = { type: 'thinking', thinking: 'b', signature: 'EqQB' };

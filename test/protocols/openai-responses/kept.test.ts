@@ -206,12 +206,12 @@ describe('X5 items that go up', () => {
 describe('X5 the body of a kept request', () => {
   test('requests encrypted reasoning of a model that returns it, once', () => {
     const body = { model: 'm', input: 'Hi', include: ['message.output_text.logprobs'] };
-    const target = { provider: 'openai', encryptsReasoning: true };
+    const target = { provider: 'openai', encryptsReasoning: true, needsSignatures: false };
     const upstream = responsesPassthrough(KEPT).upstreamBody(body, target);
     expect(upstream).toEqual({ ...body, include: [...body.include, 'reasoning.encrypted_content'] });
     expect(responsesPassthrough(KEPT).upstreamBody(upstream ?? {}, target)).toBe(upstream);
     expect(responsesPassthrough(null).upstreamBody(body, target)).toBe(body);
-    const other = { provider: 'openai', encryptsReasoning: false };
+    const other = { provider: 'openai', encryptsReasoning: false, needsSignatures: false };
     expect(responsesPassthrough(KEPT).upstreamBody(body, other)).toBe(body);
   });
 });

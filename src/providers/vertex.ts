@@ -200,8 +200,11 @@ function makerOf(name: string): MakerModel | null {
 
 const ORIGIN = 'https://aiplatform.googleapis.com';
 
-/** S. `global-aiplatform…` is a 404: BYK/loreai#987, 2026-06-25. */
-function originOf({ VERTEX_PROJECT: project, VERTEX_LOCATION: location = 'global' }: CloudValues): string {
+/** The origin of a location. S. `global-aiplatform…` is a 404: BYK/loreai#987, 2026-06-25. */
+export function vertexOrigin({
+  VERTEX_PROJECT: project,
+  VERTEX_LOCATION: location = 'global',
+}: CloudValues): string {
   // Express mode is at the global host alone.
   if (project === undefined || location === 'global') return ORIGIN;
   if (location === 'us' || location === 'eu') return `https://aiplatform.${location}.rep.googleapis.com`;
@@ -250,7 +253,7 @@ export const vertex: Provider<VertexSetting> = {
         isOfAuth: true,
       },
     ],
-    hosts: { api: { setting: 'VERTEX_BASE_URL', origin: originOf } },
+    hosts: { api: { setting: 'VERTEX_BASE_URL', origin: vertexOrigin } },
     doors: [
       {
         serves: ({ model }) => model.startsWith('claude-'),

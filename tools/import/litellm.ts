@@ -3,6 +3,7 @@
  * answers of `npm run setup`. Whatever has no counterpart becomes a note.
  */
 import { isReserved, PROVIDERS } from '../../src/providers/index.ts';
+import { vertexOrigin } from '../../src/providers/vertex.ts';
 import { isOwnSecret } from '../../src/settings/providers.ts';
 import { matchesAnyGlob } from '../../src/shared/glob.ts';
 import { MAX_TARGETS } from '../../src/shared/limits.ts';
@@ -75,13 +76,6 @@ const VERTEX_APIS = [
   { models: /^(?!gemini\/)[a-z0-9-]+\/[\w.-]+$/, id: 'vertex-open', path: 'endpoints/openapi' },
 ] as const;
 const SERVICE_ACCOUNT_SECRET = 'GOOGLE_SERVICE_ACCOUNT';
-
-function vertexHostOf(location: string): string {
-  if (location === 'global') return 'aiplatform.googleapis.com';
-  return location === 'us' || location === 'eu'
-    ? `aiplatform.${location}.rep.googleapis.com`
-    : `${location}-aiplatform.googleapis.com`;
-}
 
 /** Prices of `model_info` and their rates here, per million tokens. */
 const RATES: readonly (readonly [from: string, to: string])[] = [
@@ -389,7 +383,8 @@ class Import {
       return null;
     }
     const secret = this.#serviceAccount(params.vertex_credentials, group);
-    const base_url = `https://${vertexHostOf(location)}/v1/projects/${project}/locations/${location}/${api.path}`;
+    const origin = vertexOrigin({ VERTEX_PROJECT: project, VERTEX_LOCATION: location });
+    const base_url = `${origin}/v1/projects/${project}/locations/${location}/${api.path}`;
     const place = `${base_url} ${secret}`;
     const found = this.#places.get(place);
     const id = found ?? this.#freeId(api.id);

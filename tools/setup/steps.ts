@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { frames } from '../simulator/demo-stream.ts';
 import { decodeObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { type Answers, secretOf } from './answers.ts';
 import { printableName, shellWord } from './terminal-text.ts';
@@ -528,21 +529,14 @@ const FIRST_QUESTION = JSON.stringify({
 
 /** The lines of a streamed answer, each as soon as it is whole. */
 async function* answerLines(response: Response): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let events = '';
   let line = '';
-  for await (const bytes of response.body ?? []) {
-    events += decoder.decode(bytes, { stream: true });
-    const whole = events.split('\n');
-    events = whole.pop() ?? '';
-    for (const event of whole) {
-      const chunk = decodeObject(event.replace(/^data: ?/, ''));
-      if (chunk?.error !== undefined) yield JSON.stringify(chunk.error);
-      const [choice] = objectsOf(chunk?.choices);
-      const pieces = (line + textOf(objectOf(choice?.delta).content)).split('\n');
-      line = pieces.pop() ?? '';
-      yield* pieces;
-    }
+  for await (const frame of frames(response.body)) {
+    const chunk = decodeObject(frame.replace(/^data: /, ''));
+    if (chunk?.error !== undefined) yield JSON.stringify(chunk.error);
+    const [choice] = objectsOf(chunk?.choices);
+    const pieces = (line + textOf(objectOf(choice?.delta).content)).split('\n');
+    line = pieces.pop() ?? '';
+    yield* pieces;
   }
   if (line !== '') yield line;
 }

@@ -110,22 +110,19 @@ function check(call: Call): Refusal | undefined {
     });
   }
   const contents = objectsOf(call.body.contents);
-  // AI Studio takes it: BerriAI/litellm#32731, 2026-07-10.
-  if (known.inner === gemini && contents.some(({ role }) => role === undefined))
+  // AI Studio takes contents without a role: BerriAI/litellm#32731, 2026-07-10.
+  if (known.inner === gemini && contents.some(({ role }) => (role ?? '') === ''))
     return refusal(400, 'Please use a valid role: user, model.');
   const parts = contents.flatMap(({ parts: ofTurn }) => objectsOf(ofTurn));
   if (parts.some((part) => objectOf(part.functionCall ?? part.functionResponse).id !== undefined))
     return refusal(400, 'Invalid JSON payload received. Unknown name "id": Cannot find field.');
-  const isMixed = objectsOf(call.body.contents).some(({ parts: ofTurn }) => {
+  const isMixed = contents.some(({ parts: ofTurn }) => {
     const results = objectsOf(ofTurn).filter((part) => part.functionResponse !== undefined);
     return results.length > 0 && results.length < objectsOf(ofTurn).length;
   });
   // agentgateway/agentgateway 75b4e6c, crates/llm: Gemini 3. The words are not known.
   if (isMixed && call.model.startsWith('gemini-3'))
     return refusal(400, 'A content with function responses has no other parts.');
-  // BerriAI/litellm#32731: AI Studio takes contents without a role.
-  if (known.inner === gemini && objectsOf(call.body.contents).some(({ role }) => (role ?? '') === ''))
-    return refusal(400, 'Please use a valid role: user, model.');
   // googleapis/python-genai#2433, 2026: it reads the tier in a header.
   const tier = call.body.serviceTier ?? call.body.service_tier;
   if (tier !== undefined && known.inner === gemini)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fixtures } from './contract/fixtures.ts';
+import { anchorsOf, prose, RULE } from './docs/anchors.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -14,27 +15,6 @@ const documents = [
     .filter((path) => path.endsWith('.md'))
     .map((path) => join('docs', path)),
 ].map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
-
-/** Text without fenced code, where `#` begins a comment and brackets are not links. */
-function prose(text: string): string {
-  return text.replace(/^( *)```[\s\S]*?^\1```/gm, '');
-}
-
-/** The end of a rule, which names its code: `<a id="k5">K5</a>`. */
-const RULE = /<a id="([a-z]\d{1,2})">([A-Z]\d{1,2})<\/a>/g;
-
-/** Anchors as GitHub makes them: lower case, punctuation removed, spaces as hyphens, a number added to repeats. And those of rules. */
-function anchorsOf(text: string): ReadonlySet<string> {
-  const anchors = new Set([...text.matchAll(RULE)].map(([, anchor = '']) => anchor));
-  for (const [, heading = ''] of prose(text).matchAll(/^#{1,6} (.+)$/gm)) {
-    const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
-    const base = plain.replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/ /g, '-');
-    let anchor = base;
-    for (let repeat = 1; anchors.has(anchor); repeat++) anchor = `${base}-${repeat}`;
-    anchors.add(anchor);
-  }
-  return anchors;
-}
 
 const anchors = new Map(documents.map(({ path, text }) => [path, anchorsOf(text)]));
 

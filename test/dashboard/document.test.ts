@@ -66,30 +66,6 @@ test('D2 the page creates no markup and no code from strings', async () => {
   expect(DOCUMENT).not.toMatch(/eval\(|new Function/);
 });
 
-/** WCAG 2.2's contrast ratio: https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
-function contrast(one: string, other: string): number {
-  const luminance = (hex: string) => {
-    const [r = 0, g = 0, b = 0] = [0, 2, 4]
-      .map((at) => Number.parseInt(hex.slice(at, at + 2), 16) / 255)
-      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const [dark = 0, bright = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
-  return (bright + 0.05) / (dark + 0.05);
-}
-
-test('D3 each colour of a chart has a contrast of at least 3:1 against the ground, in both schemes', async () => {
-  const read = (file: string) => readFile(join(ROOT, 'src/dashboard/page', file), 'utf8');
-  const [css, base] = await Promise.all([read('charts/charts.css'), read('base.css')]);
-  const colours = [...css.matchAll(/\.c\d \{\s+--own: light-dark\(#(\w{6}), #(\w{6})\)/g)];
-  const danger = /--danger: light-dark\(#(\w{6}), #(\w{6})\)/.exec(base);
-  expect(colours).toHaveLength(6);
-  for (const [, light = '', dark = ''] of [...colours, danger ?? []]) {
-    expect(contrast(light, 'ffffff'), light).toBeGreaterThanOrEqual(3);
-    expect(contrast(dark, '14171a'), dark).toBeGreaterThanOrEqual(3);
-  }
-});
-
 describe('GET /dashboard', () => {
   let gateway: Gateway;
   beforeAll(async () => {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { QUESTIONS } from '../../tools/site/question-list.ts';
+import { anchorsOf } from './anchors.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -31,14 +32,8 @@ test.each(QUESTIONS.map(({ question, answers }) => [question, answers] as const)
       expect(existsSync(join(ROOT, path)), path).toBe(true);
       expect([...reached]).toContain(path);
       if (anchor === undefined) continue;
-      const headings = [...readFileSync(join(ROOT, path), 'utf8').matchAll(/^#{2,4} (.+)$/gm)];
-      const anchors = headings.map(([, heading = '']) =>
-        heading
-          .toLowerCase()
-          .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-          .replace(/ /g, '-'),
-      );
-      expect(anchors, path).toContain(anchor);
+      const anchors = anchorsOf(readFileSync(join(ROOT, path), 'utf8'));
+      expect([...anchors], path).toContain(anchor);
     }
   },
 );

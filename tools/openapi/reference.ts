@@ -10,7 +10,10 @@ const INTRO = `# Routes and fields
 work, [errors](errors.md) what a route refuses.`;
 
 const TAGS: readonly (readonly [Operation['tag'], string])[] = [
-  ['Completions', 'A caller is whoever has a gateway key, or whom [`AUTH`](keys.md#who-may-call) lets in.'],
+  [
+    'Completions',
+    '`caller`: a client with a gateway key, or one that [`AUTH`](keys.md#who-may-call) admits in another way.',
+  ],
   ['Responses', 'Kept ones: [durable Responses](durable-responses.md).'],
   ['Models', 'For OpenAI’s, Anthropic’s and Google’s SDKs: [the list](headers.md#model-list).'],
   ['Usage', 'A key sees its own usage, the admin all: [metering](metering.md).'],

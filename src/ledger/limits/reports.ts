@@ -22,8 +22,8 @@ const REPORTED = `CREATE TABLE IF NOT EXISTS reported (
 
 type Report = Pick<LeaseMessage, 'seq' | 'charges' | 'running'>;
 
-/** The column `kind` of `reported`, for a sum by team. */
-const KIND = "kind || iif(team = '', '', ' ' || team)";
+/** The column `kind` of `reported`, for a row of `sums`. */
+const KIND = "sums.kind || iif(sums.team = '', '', ' ' || sums.team)";
 
 /** The teams to which a key has a link. */
 export function linkedTeams(sql: Sql): readonly string[] {
@@ -37,13 +37,19 @@ export function linkedTeams(sql: Sql): readonly string[] {
 /** The teams to which a key has charges to report: their sums differ from the reported ones. */
 export function unreportedTeams(sql: Sql): readonly string[] {
   if (!hasTable(sql, 'team_links') || !hasTable(sql, 'reported')) return [];
-  const query = `SELECT DISTINCT team FROM (SELECT *, ${KIND} AS name FROM (${sumsByTeam(sql)}) WHERE team != '') AS sums
-    LEFT JOIN reported AS known ON known.kind = name AND known.day = sums.day AND known.currency = sums.currency
-    WHERE sums.tokens IS NOT coalesce(known.tokens, 0) OR sums.cost IS NOT coalesce(known.cost, 0)`;
+  const query = `SELECT DISTINCT team FROM (${sumsWithReported(sql)})
+    WHERE team != '' AND (tokens IS NOT reported_tokens OR cost IS NOT reported_cost)`;
   return sql
     .exec<{ team: string }>(query)
     .toArray()
     .map(({ team }) => team);
+}
+
+/** A query of the sums by team, each with what is reported of it: `team, kind, day, currency, tokens, cost, reported_tokens, reported_cost`. */
+function sumsWithReported(sql: Sql): string {
+  return `SELECT sums.*, coalesce(reported.tokens, 0) AS reported_tokens, coalesce(reported.cost, 0) AS reported_cost
+    FROM (${sumsByTeam(sql)}) AS sums LEFT JOIN reported ON reported.kind = ${KIND}
+      AND reported.day = sums.day AND reported.currency = sums.currency`;
 }
 
 export class Reports {
@@ -62,15 +68,13 @@ export class Reports {
 
   /** Whether there is a link: the parent knows the holder. */
   get isLinked(): boolean {
-    return hasTable(this.#sql, this.#table) && this.#links.length > 0;
+    return this.#link !== undefined;
   }
 
-  get #links() {
-    return this.#sql
-      .exec<{ seq: number; is_answered: number; limits?: string | null }>(
-        `SELECT * FROM ${this.#table} ${this.#row}`,
-      )
-      .toArray();
+  get #link() {
+    if (!hasTable(this.#sql, this.#table)) return undefined;
+    type Row = { readonly seq: number; readonly is_answered: number; readonly limits?: string | null };
+    return this.#sql.exec<Row>(`SELECT * FROM ${this.#table} ${this.#row}`).toArray()[0];
   }
 
   /** @param seq of the last message that the parent knows */
@@ -88,7 +92,7 @@ export class Reports {
 
   /** The limits of the team, as JSON; null: they are not known. */
   get limits(): string | null {
-    return this.isLinked ? (this.#links[0]?.limits ?? null) : null;
+    return this.#link?.limits ?? null;
   }
 
   /** @returns whether they differ from the stored ones */
@@ -99,7 +103,7 @@ export class Reports {
   }
 
   get isAnswered(): boolean {
-    return this.#links[0]?.is_answered === 1;
+    return this.#link?.is_answered === 1;
   }
 
   /** @param seq of the last message that the parent knows, if it is not the one that was sent */
@@ -119,7 +123,7 @@ export class Reports {
       .toArray();
     this.#sql.exec(
       `INSERT INTO reported
-        WITH sums AS (SELECT ${KIND} AS kind, day, currency, tokens, cost FROM (${sumsByTeam(this.#sql)})),
+        WITH sums AS (SELECT ${KIND} AS kind, day, currency, tokens, cost FROM (${sumsByTeam(this.#sql)}) AS sums),
         now AS (
           SELECT * FROM sums
           UNION ALL SELECT kind, day, currency, 0, 0 FROM reported
@@ -137,7 +141,7 @@ export class Reports {
 
   /** The last message with the same charges, and what is held now: the requests that run, and what was lent. */
   last(): Report {
-    const seq = this.#links[0]?.seq ?? 0;
+    const seq = this.#link?.seq ?? 0;
     type Row = Omit<ReportedCharge, 'kind'> & { readonly kind: string } & Record<string, SqlStorageValue>;
     const charges = this.#sql
       .exec<Row>(
@@ -164,11 +168,9 @@ export class Reports {
       `SELECT team, day, currency, sum(tokens) AS tokens, sum(cost) AS cost, sum(running) AS running, sum(requests) AS requests,
         sum(rate_tokens) AS rate_tokens FROM (
         ${runningByTeam(this.#sql)}
-        UNION ALL SELECT team, sums.day, sums.currency, max(0, sums.tokens - coalesce(known.tokens, 0)),
-          max(0, sums.cost - coalesce(known.cost, 0)), 0, 0, 0
-          FROM (SELECT *, ${KIND} AS name FROM (${sumsByTeam(this.#sql)}) WHERE kind = 'spent') AS sums
-          LEFT JOIN reported AS known ON known.kind = name AND known.day = sums.day AND known.currency = sums.currency
-          WHERE sums.tokens > coalesce(known.tokens, 0) OR sums.cost > coalesce(known.cost, 0)
+        UNION ALL SELECT team, day, currency, max(0, tokens - reported_tokens), max(0, cost - reported_cost), 0, 0, 0
+          FROM (${sumsWithReported(this.#sql)})
+          WHERE kind = 'spent' AND (tokens > reported_tokens OR cost > reported_cost)
       ) ${this.#row} GROUP BY team, day, currency`,
     );
     return rows.toArray().map(({ team, ...sums }) => ({ ...sums, ...this.#named(team) }));

@@ -19,9 +19,11 @@ interface NamesOfFeature {
   readonly bindings: readonly string[];
 }
 
+const NAMES = Object.keys(BINDINGS) as FeatureName[]; // decode
+
 /** What each feature reads. */
-export const FEATURES: readonly NamesOfFeature[] = (Object.keys(BINDINGS) as FeatureName[]).map((name) => ({
-  name, // decode
+export const FEATURES: readonly NamesOfFeature[] = NAMES.map((name) => ({
+  name,
   settings: settingsOf(name),
   bindings: BINDINGS[name],
 }));

@@ -98,6 +98,9 @@ export function unreadableReason(error: unknown): string | null {
   return at < 0 ? null : message.slice(at + UNREADABLE.length);
 }
 
+/** By object, the row of limits that was read last. A request reads it several times, and it rarely changes. */
+const lastRows = new WeakMap<Sql, { readonly json: string; readonly limits: Limits }>();
+
 /**
  * The key's limits; {@link NO_LIMITS} itself where none were ever set. A removal leaves its row.
  * @param listed the limits that KV lists for the key. An object that never had limits takes them: it is new, as after a restoration
@@ -106,7 +109,13 @@ export function unreadableReason(error: unknown): string | null {
  */
 export function storedLimits(sql: Sql, listed: JsonObject | null = null): Limits {
   const json = storedJson(sql);
-  if (json !== null) return decodeLimits(parseJson(json));
+  if (json !== null) {
+    const last = lastRows.get(sql);
+    if (last?.json === json) return last.limits;
+    const limits = decodeLimits(parseJson(json));
+    lastRows.set(sql, { json, limits });
+    return limits;
+  }
   if (listed === null) return NO_LIMITS;
   const limits = decodeLimits(listed);
   storeLimits(sql, limits);

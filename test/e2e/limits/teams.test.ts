@@ -289,7 +289,9 @@ describe('K9 the token of a team lead', () => {
     expect(await burst([{ id: '', token: textOf(token.key) }], 1)).toEqual([{ status: 401, by: null }]);
     expect(await ask('POST', `/v1${path}/rotate`, { overlap_hours: 0 })).toMatchObject({ status: 200 });
     expect(await ask('DELETE', path)).toMatchObject({ status: 200, deleted: true });
-    await gateway.fetch(`/admin/keys/${textOf(token.id)}`, { method: 'DELETE', headers: ADMIN });
+    const tokenPath = `/admin/keys/${textOf(token.id)}`;
+    expect((await gateway.fetch(tokenPath, { method: 'DELETE', headers: ADMIN })).status).toBe(200);
+    expect(await ask('GET', '/admin/keys')).toMatchObject({ status: 401 });
   });
 
   test('needs a team that exists', async () => {

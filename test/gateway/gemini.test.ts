@@ -223,7 +223,8 @@ describe('I9 fields of a request', () => {
     const path = `/v1beta/models/${model}:generateContent`;
     const response = await gateway.gateway.post(path, 'x', { contents: CONTENTS, ...fields }, { headers });
     const { body, url } = gateway.requests[0] ?? { body: {}, url: '' };
-    return { body, url, status: response.status, dropped: response.headers.get('x-weir-dropped') };
+    const { message } = objectOf(decodeObject(await response.text())?.error);
+    return { body, url, status: response.status, message, dropped: response.headers.get('x-weir-dropped') };
   }
 
   test('stopSequences at a provider of Responses: left out, named as the client names them', async () => {
@@ -242,8 +243,9 @@ describe('I9 fields of a request', () => {
     const tools = [{ functionDeclarations: [{ name: 'get' }] }];
     const headers = { 'x-weir-unsupported': 'refuse' };
     const generationConfig = { stopSequences: ['END'] };
-    const { status } = await sent({ tools, generationConfig }, 'openai/gpt-6.1-terra', headers);
-    expect(status).toBe(400);
+    const { status, message, url } = await sent({ tools, generationConfig }, 'openai/gpt-6.1-terra', headers);
+    expect([status, url]).toEqual([400, '']);
+    expect(message).toContain('stopSequences');
   });
 
   test.each([
@@ -406,7 +408,7 @@ describe('contents without a role', () => {
 
   test.each(Object.entries(UPSTREAMS))('are the user’s at a provider of %s', async (name, model) => {
     const sent: JsonObject[] = [];
-    const fetch = gatewayFetch((answers as Record<string, Behavior>)[name] ?? refuse(404), {
+    const fetch = gatewayFetch(answers[name] ?? refuse(404), {
       onSent: (body) => sent.push(body),
     });
     for (const contents of [

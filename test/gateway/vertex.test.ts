@@ -479,6 +479,9 @@ describe('W11 tokens of Google', () => {
 
   const refused = (hint: string) =>
     `Google's token service refused this deployment's credential (400): ${hint}`;
+  const denied = (error: string, error_description: string) => ({
+    tokenAnswers: [() => Response.json({ error, error_description }, { status: 400 })],
+  });
   test.each([
     [
       'an inactive account',
@@ -488,74 +491,30 @@ describe('W11 tokens of Google', () => {
     ['another audience', { audience: 'https://other.example' }, 'check token_uri in GOOGLE_SERVICE_ACCOUNT'],
     [
       'an account that was disabled',
-      {
-        tokenAnswers: [
-          () =>
-            Response.json(
-              { error: 'invalid_grant', error_description: 'Account has been disabled.' },
-              { status: 400 },
-            ),
-        ],
-      },
+      denied('invalid_grant', 'Account has been disabled.'),
       'the account of GOOGLE_SERVICE_ACCOUNT is not found or not active',
     ],
     [
       'a deleted account',
-      {
-        tokenAnswers: [
-          () =>
-            Response.json(
-              { error: 'invalid_grant', error_description: 'Invalid grant: account not found' },
-              { status: 400 },
-            ),
-        ],
-      },
+      denied('invalid_grant', 'Invalid grant: account not found'),
       'the account of GOOGLE_SERVICE_ACCOUNT is not found or not active',
     ],
     [
       'an unknown key of the account',
-      {
-        tokenAnswers: [
-          () =>
-            Response.json(
-              { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' },
-              { status: 400 },
-            ),
-        ],
-      },
+      denied('invalid_grant', 'Invalid JWT Signature.'),
       'check GOOGLE_SERVICE_ACCOUNT',
     ],
     [
       'a refused scope',
-      {
-        tokenAnswers: [
-          () =>
-            Response.json(
-              {
-                error: 'invalid_scope',
-                error_description: 'Invalid OAuth scope or ID token audience provided.',
-              },
-              { status: 400 },
-            ),
-        ],
-      },
+      denied('invalid_scope', 'Invalid OAuth scope or ID token audience provided.'),
       'its scope https://www.googleapis.com/auth/cloud-platform was refused to GOOGLE_SERVICE_ACCOUNT',
     ],
     [
       'an account without rights',
-      {
-        tokenAnswers: [
-          () =>
-            Response.json(
-              {
-                error: 'unauthorized_client',
-                error_description:
-                  'Client is unauthorized to retrieve access tokens using this method, or client not authorized for any of the scopes requested.',
-              },
-              { status: 400 },
-            ),
-        ],
-      },
+      denied(
+        'unauthorized_client',
+        'Client is unauthorized to retrieve access tokens using this method, or client not authorized for any of the scopes requested.',
+      ),
       'check GOOGLE_SERVICE_ACCOUNT (unauthorized_client)',
     ],
   ])('%s: the error names the setting', async (_, change, hint) => {

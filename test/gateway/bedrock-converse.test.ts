@@ -535,6 +535,19 @@ describe('A11 Converse, requests', () => {
     },
   );
 
+  test('a file to be cited in a result of a client of chat, at a provider without citations: reported as dropped', async () => {
+    const routed = new RoutedGateway({ '': [json({})] }, { GEMINI_API_KEY: 'k' });
+    const file = { filename: 'p.pdf', file_data: 'data:application/pdf;base64,QUJD' };
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      call('t1'),
+      { role: 'tool', tool_call_id: 't1', content: [{ type: 'file', file, citations }] },
+    ];
+    const response = await routed.ask({ model: 'gemini/gemini-3-flash-preview', messages });
+    expect(response.headers.get('x-weir-dropped')).toBe('messages.content.citations');
+    expect(JSON.stringify(routed.requests[0]?.body)).toContain('QUJD');
+  });
+
   test('an image at an address, which AWS does not fetch: refused by its name', async () => {
     const content = [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }];
     const { got } = await sent({ messages: [{ role: 'user', content }] });

@@ -257,7 +257,8 @@ describe('W13 vertex', () => {
     const result = { name: 'f', response: { id: 2 } };
     const response = await gateway.post(path, 'x', {
       contents: [
-        { parts: [{ text: 'Call f' }] },
+        { parts: [{ text: 'Call' }] },
+        { role: '', parts: [{ text: 'f' }] },
         { role: 'model', parts: [{ function_call: { id: 'a', ...call }, thoughtSignature: 'c2ln' }] },
         { role: 'user', parts: [{ functionResponse: { id: 'a', ...result } }] },
       ],
@@ -266,7 +267,8 @@ describe('W13 vertex', () => {
     expect(google.requests[0]?.url).toContain(`/publishers/google/models/${GEMINI}:generateContent`);
     expect(google.requests[0]?.body).toEqual({
       contents: [
-        { role: 'user', parts: [{ text: 'Call f' }] },
+        { role: 'user', parts: [{ text: 'Call' }] },
+        { role: 'user', parts: [{ text: 'f' }] },
         { role: 'model', parts: [{ function_call: call, thoughtSignature: 'c2ln' }] },
         { role: 'user', parts: [{ functionResponse: result }] },
       ],
@@ -289,15 +291,20 @@ describe('W13 vertex', () => {
       { role: 'user', parts: [{ text: 'And now?' }] },
     ];
     expect(objectsOf(google.requests[0]?.body.contents).slice(2)).toEqual(expected);
-    const contents = [
-      { role: 'user', parts: [{ text: 'Call f' }] },
-      { role: 'model', parts: [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'c2ln' }] },
-      { role: 'user', parts: [{ text: 'And now?' }, result] },
-    ];
     const path = '/v1beta/models/vertex/gemini-3-flash-preview:generateContent';
-    const response = await gateway.post(path, 'x', { contents });
-    expect(response.status, await response.text()).toBe(200);
-    expect(objectsOf(google.requests[1]?.body.contents).slice(2)).toEqual(expected);
+    for (const spelling of ['functionResponse', 'function_response']) {
+      const own = { [spelling]: result.functionResponse };
+      const contents = [
+        { role: 'user', parts: [{ text: 'Call f' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'c2ln' }] },
+        { role: 'user', parts: [{ text: 'And now?' }, own] },
+      ];
+      const response = await gateway.post(path, 'x', { contents });
+      expect(response.status, await response.text()).toBe(200);
+      const [, next] = expected;
+      const sent = objectsOf(google.requests.at(-1)?.body.contents).slice(2);
+      expect(sent).toEqual([{ role: 'user', parts: [own] }, next]);
+    }
   });
 
   test('counts: of Claude without betas, of Gemini by its contents', async () => {

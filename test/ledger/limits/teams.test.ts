@@ -1,8 +1,9 @@
 /** A team and its keys: limits of the team, defaults for keys and their users, keys that change their team, and the end of a team's keys. */
 import { expect, test } from 'vitest';
+import { changeLimits } from '../../../src/ledger/limits/limit-tables.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
 import { HolderNetwork } from './holder-network.ts';
-import { MINUTE } from './memory-sql.ts';
+import { MINUTE, transaction } from './memory-sql.ts';
 
 const TEAM = { budget: { tokens: 1000 } };
 
@@ -99,6 +100,89 @@ test('G13 a key that changes its team: what runs stays with the team of its admi
   expect([spentAt(tree, 't'), spentAt(tree, 'z')]).toEqual([321, 40]);
   expect(tree.at('t').limits.children.members).toBe(0);
 });
+
+test('G13 a request of a former team that is settled after the last message to that team changes the charge of that team', async () => {
+  const tree = network();
+  tree.add('t/k', 'key');
+  await tree.reserveAt('t/k', 'a');
+  await tree.patch('t/k', { team: null });
+  // The reservation expires, and is charged whole.
+  await tree.wait(20 * MINUTE);
+  const seen = () => [spentAt(tree, 't'), tree.at('t').limits.children.names(9)];
+  expect(seen()).toEqual([100, []]);
+  tree.settleAt('t/k', 'a', 30);
+  await tree.wait(3 * MINUTE);
+  expect(seen()).toEqual([30, []]);
+  // No row of the request stays.
+  expect(tree.at('t/k').sql.exec('SELECT * FROM team_requests').toArray()).toEqual([]);
+});
+
+test('G13 a key that returns to a former team: messages with the numbers of earlier ones repeat no charge', async () => {
+  const tree = network();
+  tree.add('t/k', 'key');
+  const spend = async (id: string) => {
+    await tree.reserveAt('t/k', id);
+    tree.settleAt('t/k', id, 10);
+    await tree.wait(MINUTE);
+  };
+  for (const id of ['a', 'b', 'c']) await spend(id);
+  await tree.patch('t/k', { team: null });
+  // The charges of the next day have their own rows.
+  await tree.wait(24 * 60 * MINUTE);
+  expect(tree.at('t').limits.children.names(9)).toEqual([]);
+  await tree.patch('t/k', { team: 't' });
+  for (const id of ['d', 'e', 'f', 'g', 'h']) await spend(id);
+  expect(spentAt(tree, 't')).toBe(80);
+});
+
+test('G13 a key that has left is not counted among the keys of the team while a request of the team runs, and is again after its return', async () => {
+  const tree = network();
+  tree.add('t/k', 'key');
+  await tree.reserveAt('t/k', 'a');
+  await tree.patch('t/k', { team: null });
+  await tree.wait(MINUTE);
+  const { children } = tree.at('t').limits;
+  expect([children.members, children.names(9), reservedAt(tree, 't')]).toEqual([0, ['k'], 100]);
+  await tree.patch('t/k', { team: 't' });
+  expect(children.members).toBe(1);
+});
+
+test('G13 a change of the team that is stored while a key opens its lease: the other team decides about the request', async () => {
+  const { tree, sql, limits, asked, answer } = await asking([]);
+  transaction(sql, () => changeLimits(sql, { team: 'z' }));
+  answer();
+  expect(await asked).toMatchObject({ kind: 'refused', by: 'team' });
+  await limits.changed();
+  await tree.wait(MINUTE);
+  expect([reservedAt(tree, 't'), reservedAt(tree, 'z')]).toEqual([0, 0]);
+});
+
+test('G13 a change of the team while a request waits for the team: the other team decides about it', async () => {
+  const { tree, sql, limits, asked, answer } = await asking(['a']);
+  transaction(sql, () => changeLimits(sql, { team: 'z' }));
+  await limits.changed();
+  answer();
+  expect(await asked).toMatchObject({ kind: 'refused', by: 'team' });
+  await tree.wait(MINUTE);
+  expect([reservedAt(tree, 't'), reservedAt(tree, 'z')]).toEqual([100, 0]);
+});
+
+/** A request of a key whose call to its team has no answer yet. The team `z`, which also counts the key, has no room for it. */
+async function asking(before: readonly string[]) {
+  const tree = network();
+  const { sql, limits } = tree.add('t/k', 'key');
+  await tree.patch('z', { budget: { tokens: 50 } });
+  await limits.join('z');
+  for (const id of before) await tree.reserveAt('t/k', id);
+  const { promise, resolve: answer } = Promise.withResolvers<void>();
+  const calls = { ...tree.calls };
+  tree.latency = () => promise;
+  const asked = tree.reserveAt('t/k', 'b');
+  await new Promise(setImmediate);
+  expect(tree.calls).not.toEqual(calls);
+  tree.latency = () => Promise.resolve();
+  return { tree, sql, limits, asked, answer };
+}
 
 test('G13 what a key has spent before it joins a team is not charged to the team', async () => {
   const tree = network();

@@ -80,10 +80,10 @@ interface Prepared {
 
 function prepareChat(rules: RequestRules, request: CanonicalRequest): Prepared {
   const chat = chatBody(request);
-  const cites = citesDocuments(request.turns ?? []);
+  const dropsCitations = citesDocuments(request.turns ?? []);
   return {
     write: (options, report) => {
-      if (cites) report.drop(CITATIONS);
+      if (dropsCitations) report.drop(CITATIONS);
       return translateRequest(chat, rules, options, report);
     },
     toolKeys: new Map(),
@@ -119,10 +119,11 @@ function prepareNative(
     toolChoice: readToolChoice(chat.tool_choice),
     thinking,
   };
+  const dropsCitations = takesCitations !== true && citesDocuments(conversation.turns);
   return {
     toolKeys,
     write: (options, report) => {
-      if (takesCitations !== true && citesDocuments(conversation.turns)) report.drop(CITATIONS);
+      if (dropsCitations) report.drop(CITATIONS);
       if (isOneReplaced) report.dropAllowed('tools.function');
       if (isOneChanged) report.change('tools.function.parameters');
       const body = rules === undefined ? given : translateRequest(given, rules, options, report);

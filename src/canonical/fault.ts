@@ -9,7 +9,7 @@ import { type ApiError, apiError, ERRORS, type ErrorCode, errorRow } from './err
 export const FAULTS = ['caller', 'deployment', 'provider', 'gateway'] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** Statuses of a provider that are not about the request, although they are 4xx. 424: the model failed, at Bedrock. */
+/** Statuses of a provider that are not about the request, although they are 4xx. Bedrock sends 424 when the model failed. */
 const PROVIDER_STATUSES: ReadonlySet<number> = new Set([408, 424, 429]);
 
 /** Statuses about a credential and what it may use. */

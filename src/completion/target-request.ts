@@ -73,7 +73,7 @@ export type Mending = SecondTry | { readonly kind: 'fields'; readonly statements
 export interface TargetRequest extends Omit<WrittenBody, 'repaired'> {
   readonly traits: TargetTraits;
   readonly url: string;
-  /** What the provider takes as a header, and other APIs in the body. */
+  /** Headers of the provider for what other APIs have in the body. */
   readonly headers: Readonly<Record<string, string>>;
   /** The form in which it was written. */
   readonly form: RequestForm;

@@ -78,7 +78,7 @@ const OPEN: Profile = {
   refusals: REFUSALS,
 };
 
-/** Mistral's rule for ids is one of its models, not of its API. */
+/** The rule for ids of calls belongs to Mistral's models, so it also holds here. */
 const OPEN_MISTRAL: Profile = {
   ...OPEN,
   ...compatibleProfile('bedrock', [], {
@@ -121,12 +121,12 @@ const CLAUDE_FAMILY: ConverseFamily = {
   callIds: /^[a-zA-Z0-9_-]{1,64}$/,
 };
 
-/** Claude without caches; that of 3.5 Sonnet was a preview. */
+/** The Claude models without a prompt cache. That of Claude 3.5 Sonnet was only a preview. */
 const UNCACHED_CLAUDE = [
   ...['claude-v*', 'claude-instant*', 'claude-3-opus*', 'claude-3-sonnet*', 'claude-3-haiku*'],
   'claude-3-5-sonnet*',
 ];
-/** What these cache has no `ttl`, which Claude has from 4.5 on. */
+/** The Claude models whose caches have no `ttl`: it exists from Claude 4.5 on. */
 const SHORT_CACHED_CLAUDE = ['claude-3-*', 'claude-sonnet-4-20*', 'claude-opus-4-20*', 'claude-opus-4-1*'];
 
 /** The families that differ at Converse, by their makers' names. */
@@ -238,7 +238,7 @@ function isForConverse(model: string): boolean {
 }
 
 const RUNTIME_MAKER = /^(?:amazon|meta|cohere|ai21|stability|moonshot|luma|twelvelabs)\./;
-/** The version of an id. */
+/** The version at the end of an id, such as `:0`. */
 const VERSION = /:\d{1,4}k?$/;
 
 function isOfRuntime(model: string): boolean {

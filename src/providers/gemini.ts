@@ -85,7 +85,7 @@ function withPrefix(glob: string): string[] {
 
 export const GEMINI_FAMILIES: readonly GeminiFamily[] = [
   {
-    // Of tuned models on Vertex AI the name does not tell the family: what all take is sent.
+    // The name of a tuned model on Vertex AI does not say its family: it gets only what all families take.
     models: [...OLDER, 'endpoints/*', 'projects/*'],
     thinking: { kind: 'none' },
     ...GEMINI_2,

@@ -233,7 +233,7 @@ export interface Profile {
   readonly tokenCounter?: TokenCounter;
   /** The last change of a body, after everything that depends on its fields. Absent: none. */
   readonly sentBody?: (body: JsonObject) => JsonObject;
-  /** Headers in place of fields that {@link sentBody} removes, by the body before that. Absent: none. */
+  /** Headers in place of fields that {@link sentBody} removes, from the body that still has them. Absent: none. */
   readonly sentHeaders?: (body: JsonObject) => Readonly<Record<string, string>>;
   /** How to recognize what a refusal is about, by the provider's code and message. */
   readonly refusals?: RefusalRules;

@@ -116,7 +116,7 @@ const GEMINI: Profile = {
 /** S: a tuned model has an endpoint of its own in the publisher's place. */
 const TUNED: Profile = { ...GEMINI, versionedBase: /\/(?:v1beta1|locations\/[^/]+)$/ };
 const TUNED_NAME = /^endpoints\/[^/]+$/;
-/** As the console and the SDKs have it. */
+/** The whole name, as the console and the SDKs have it. */
 const TUNED_WHOLE_NAME = /^projects\/[^/]+\/locations\/[^/]+\/endpoints\/[^/]+$/;
 
 /** R: vertex--claude-text; the model is in the path. */

@@ -29,7 +29,7 @@ export type RequestForm =
       readonly limit: LimitPlace | null;
       /** It has `guardrailConfig`; absent: false. */
       readonly takesGuardrails?: true;
-      /** Documents are sent with the wish to cite them, or the writer reports that they are not; absent: false. */
+      /** The writer asks for citations of documents, or reports each that it drops; absent: false, all are dropped. */
       readonly takesCitations?: true;
       /** The provider's prompt cache uses a key that {@link WriteOptions} has; absent: false. */
       readonly takesPromptCacheKey?: boolean;
@@ -63,7 +63,7 @@ export interface WriteOptions extends MessageTarget {
   readonly unsupported: Unsupported;
   /** The client's names of fields, by those of Chat Completions, for messages and reports. Absent: they are the same. */
   readonly fieldNames?: Readonly<Record<string, string>>;
-  /** Fields that are left out where the provider has none, although they change the output. Absent: none. */
+  /** Fields that are left out where the provider does not support them, although they change the output. Absent: none. */
   readonly optionalFields?: readonly string[];
   /** The client gets no reasoning, so the request tells the provider to omit its text if possible. Absent: false. */
   readonly hidesReasoning?: boolean;

@@ -109,5 +109,5 @@ export interface LogEntry {
   readonly [field: string]: unknown;
 }
 
-/** @param text the entry as JSON, where it is there already */
+/** @param text the entry as JSON, if the caller already has it */
 export type Log = (entry: LogEntry, text?: string) => void;

@@ -46,7 +46,7 @@ export function geminiClient(form: ClientForm): ClientProtocol<GeminiSession> {
     namesModelInPath: true,
     ...(form.kind === 'array' ? { streamType: 'application/json; charset=utf-8' } : {}),
     fieldNames: FIELD_NAMES,
-    // Without them a text is longer. A refusal would stop the client.
+    // Without stop sequences a text is only longer, but a refusal stops the client.
     optionalFields: ['stop'],
     readRequest: (body) => readRequest(body, form),
     streamWriter: (session, options) => new GeminiWriter(form, session, options),

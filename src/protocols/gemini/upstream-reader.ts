@@ -25,7 +25,7 @@ const TIERS: ReadonlyMap<string, string> = new Map([
   ['on_demand_priority', 'priority'],
 ]);
 
-/** Of other traffic, such as `ON_DEMAND`, the tier is the usual one. */
+/** The tier of a response. Undefined: none is reported, or the traffic is of no special tier, such as `ON_DEMAND`. */
 function tierOf({ serviceTier, trafficType }: JsonObject): string | undefined {
   const tier = readName(serviceTier)?.toLowerCase();
   return TIERS.get(tier ?? readName(trafficType)?.toLowerCase() ?? '') ?? tier;

@@ -28,7 +28,7 @@ export interface ClientProtocol<Session> {
   readonly embeddings?: EmbeddingsForm;
   /** The client's names of fields, by those of Chat Completions, where an error or a report names another. Absent: they are the same. */
   readonly fieldNames?: Readonly<Record<string, string>>;
-  /** Fields of Chat Completions that are left out where a provider has none, although they change the output. Absent: such a request is refused. */
+  /** Fields of Chat Completions that are left out where a provider does not support them, although they change the output. Absent: none. */
   readonly optionalFields?: readonly string[];
   /**
    * Checks a request's body and translates it into the canonical request. The body is a JSON object whose `model` and `models` are

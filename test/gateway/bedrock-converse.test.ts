@@ -14,7 +14,16 @@ import {
 import { readSettings } from '../settings/read-settings.ts';
 import { event, joined, message } from '../stream/eventstream-messages.ts';
 import { CLIENTS, gatewayFetch } from './sdk-clients.ts';
-import { type Behavior, json, RoutedGateway, read, refuse, settle } from './upstreams.ts';
+import {
+  converseAnswer as answer,
+  type Behavior,
+  CONVERSE_USAGE,
+  json,
+  RoutedGateway,
+  read,
+  refuse,
+  settle,
+} from './upstreams.ts';
 
 const ENV = { AWS_BEARER_TOKEN_BEDROCK: 'key-of-aws', AWS_REGION: 'eu-central-1' };
 const RUNTIME = 'https://bedrock-runtime.eu-central-1.amazonaws.com';
@@ -32,10 +41,9 @@ const ENTRY_ENV = { AWS_KEY: 'k', PROVIDERS: { aws: ENTRY } };
 const CLAUDE = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0';
 
 const EVENTS = 'application/vnd.amazon.eventstream';
-const USAGE = { inputTokens: 5, outputTokens: 3, totalTokens: 8 };
 const START = event('messageStart', { role: 'assistant' });
 const STOP = event('messageStop', { stopReason: 'end_turn' });
-const METADATA = event('metadata', { usage: USAGE });
+const METADATA = event('metadata', { usage: CONVERSE_USAGE });
 
 function stream(...pieces: Uint8Array[]): Behavior {
   return { kind: 'answer', type: EVENTS, pieces };
@@ -51,10 +59,6 @@ function end(contentBlockIndex: number): Uint8Array {
 
 const HELLO = stream(START, delta(0, { text: 'Here.' }), end(0), STOP, METADATA);
 
-function answer(content: readonly object[], stopReason = 'end_turn'): Behavior {
-  return json({ output: { message: { role: 'assistant', content } }, stopReason, usage: USAGE });
-}
-
 /** The beginning of a message, with a right checksum. */
 function prelude(length: number, headersLength: number): Uint8Array {
   const bytes = Buffer.alloc(12);
@@ -67,7 +71,7 @@ function prelude(length: number, headersLength: number): Uint8Array {
 const EMPTY = joined(Array.from({ length: 1000 }, () => message({}, '')));
 const TORN = event('contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'no' } }).with(60, 0);
 
-const WHOLE = answer([{ text: 'Here.' }]);
+const WHOLE = answer();
 const answerBoth = (isStreamed: boolean) => (isStreamed ? HELLO : WHOLE);
 
 interface Asked {
@@ -958,7 +962,7 @@ describe('A10 Converse, counts, usage and failures', () => {
     ['priority', 1.75],
   ])('the cost of an answer of the tier %s: %s times the standard one', async (type, factor) => {
     const metadata = event('metadata', {
-      usage: USAGE,
+      usage: CONVERSE_USAGE,
       ...(type === undefined ? {} : { serviceTier: { type } }),
     });
     const routed = new RoutedGateway(

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
-import { json, RoutedGateway, read, settle } from './upstreams.ts';
+import { converseAnswer, json, RoutedGateway, read, settle } from './upstreams.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', '..', 'shared', 'requests', 'clouds');
 const note = existsSync(FOLDER) ? '' : ' (skipped: ../shared/requests is not here)';
@@ -27,11 +27,7 @@ const NOVA = 'us.amazon.nova-micro-v1:0';
 /** Counts are asked under the name without a region. */
 const COUNTED = 'amazon.nova-micro-v1:0';
 const KIMI = 'moonshot.kimi-k2-thinking';
-const WHOLE = json({
-  output: { message: { role: 'assistant', content: [{ text: 'Here.' }] } },
-  stopReason: 'end_turn',
-  usage: { inputTokens: 5, outputTokens: 3, totalTokens: 8 },
-});
+const WHOLE = converseAnswer();
 
 /** By AWS's sentence, so that other recordings of the same refusal have the same. */
 const MEANINGS: readonly (readonly [RegExp, status: number, code: string, fault: string])[] = [

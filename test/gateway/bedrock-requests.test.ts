@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
-import { json, RoutedGateway, read } from './upstreams.ts';
+import { converseAnswer, RoutedGateway, read } from './upstreams.ts';
 
 const STREAMS = join(import.meta.dirname, '..', '..', '..', 'shared', 'streams');
 const note = existsSync(STREAMS) ? '' : ' (skipped: ../shared/streams is not here)';
@@ -30,11 +30,7 @@ const MODELS: readonly (readonly [RegExp, string])[] = [
   [/./, 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'],
 ];
 
-const WHOLE = json({
-  output: { message: { role: 'assistant', content: [{ text: 'Here.' }] } },
-  stopReason: 'end_turn',
-  usage: { inputTokens: 5, outputTokens: 3, totalTokens: 8 },
-});
+const WHOLE = converseAnswer();
 
 type Fields = Record<string, JsonObject[string]>;
 

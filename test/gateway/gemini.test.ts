@@ -343,11 +343,9 @@ describe('I7 calls of other models that Gemini 3 gets', () => {
   const call = (fields: object = {}) => ({ functionCall: { name: 'get', args: {} }, ...fields });
   const result = { functionResponse: { name: 'get', response: {} } };
   const placeholder = { thoughtSignature: 'skip_thought_signature_validator' };
-  const GEMINI = { GEMINI_API_KEY: 'key-of-gemini', GEMINI_BASE_URL: 'https://gemini' };
 
   async function sent(contents: object[], name = 'gemini-3-flash-preview'): Promise<unknown> {
-    const candidates = [{ content: model({ text: 'Hi' }), finishReason: 'STOP' }];
-    const gateway = new RoutedGateway({ '': [json({ candidates })] }, GEMINI);
+    const gateway = ofGemini([]);
     const path = `/v1beta/models/gemini/${name}:generateContent`;
     expect((await gateway.gateway.post(path, 'x', { contents })).status).toBe(200);
     return gateway.requests[0]?.body.contents;

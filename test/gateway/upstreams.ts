@@ -76,6 +76,17 @@ export function sse(...pieces: string[]): Behavior {
   return { kind: 'answer', type: EVENTS, pieces };
 }
 
+/** The usage that Bedrock's Converse reports in tests. */
+export const CONVERSE_USAGE = { inputTokens: 5, outputTokens: 3, totalTokens: 8 };
+
+/** A complete response of Bedrock's Converse. */
+export function converseAnswer(
+  content: readonly object[] = [{ text: 'Here.' }],
+  stopReason = 'end_turn',
+): Behavior {
+  return json({ output: { message: { role: 'assistant', content } }, stopReason, usage: CONVERSE_USAGE });
+}
+
 export function json(answer: object): Behavior {
   return { kind: 'answer', type: 'application/json', pieces: [JSON.stringify(answer)] };
 }

@@ -172,7 +172,7 @@ function Frame() {
     <>
       <header class="top">
         <a class="brand" href={linkTo('overview', {})}>
-          <Mark />
+          <Logo />
           Weir
         </a>
         <nav aria-label="Views">
@@ -231,9 +231,9 @@ function Frame() {
 }
 
 /** Water over a weir. */
-function Mark() {
+function Logo() {
   return (
-    <svg class="mark" width="20" height="20" viewBox="0 0 16 16" aria-hidden="true">
+    <svg class="logo" width="20" height="20" viewBox="0 0 16 16" aria-hidden="true">
       <rect class="ground" width="16" height="16" rx="4" />
       <path d="M2.5 5.5h5.5v5h5.5" />
     </svg>

@@ -217,10 +217,7 @@ export interface AuditPage extends List<AuditEntry> {
 
 /** The response of the status. */
 export type Deployment = IsolateView & DeploymentView;
-export type Setting = SettingView;
-export type ProviderError = ProviderFailure;
-export type OpenCircuit = CircuitView;
-export type { AliasStatus, FullKey, ProviderStatus };
+export type { AliasStatus, CircuitView, FullKey, ProviderFailure, ProviderStatus, SettingView };
 
 export interface Model {
   readonly id: string;

@@ -22,6 +22,7 @@ interface StackProps {
   readonly isLines: boolean;
   /** Opens the requests of a step. Absent: nothing tells them apart. */
   readonly onOpen?: (step: string) => void;
+  /** A sentence below the chart. */
   readonly note?: string | false;
   readonly height?: number;
   /** The minimum width of the labels of values, in characters, so that the axes of several charts are aligned. */

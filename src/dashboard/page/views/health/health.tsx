@@ -1,12 +1,12 @@
 /** The view of what runs: version, providers with their last errors, aliases, open circuits, the ledger, and the settings in force. */
 import type {
   AliasStatus,
+  CircuitView,
   Deployment,
   FullKey,
-  OpenCircuit,
-  ProviderError,
+  ProviderFailure,
   ProviderStatus,
-  Setting,
+  SettingView,
 } from '../../api/types.ts';
 import { count, milliseconds, NONE, rates, share } from '../../format/numbers.ts';
 import { exactTime, moment, timeOfDay } from '../../format/times.ts';
@@ -164,7 +164,7 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
   caller: "the caller's own",
 };
 
-function providerColumns(errors: readonly ProviderError[]): readonly Column<ProviderStatus>[] {
+function providerColumns(errors: readonly ProviderFailure[]): readonly Column<ProviderStatus>[] {
   const errorsOf = ({ id }: ProviderStatus) => errors.filter(({ provider }) => provider === id);
   return [
     {
@@ -190,7 +190,7 @@ function providerColumns(errors: readonly ProviderError[]): readonly Column<Prov
 }
 
 /** The last one of each fault, so that none hides another that asks for another act. */
-function LastErrors({ of: errors }: { of: readonly ProviderError[] }) {
+function LastErrors({ of: errors }: { of: readonly ProviderFailure[] }) {
   if (errors.length === 0) return <span class="hint">none in 24 h</span>;
   return (
     <>
@@ -203,7 +203,7 @@ function LastErrors({ of: errors }: { of: readonly ProviderError[] }) {
   );
 }
 
-function LastError({ of: error }: { of: ProviderError }) {
+function LastError({ of: error }: { of: ProviderFailure }) {
   const { code, message, provider, status, time } = error;
   return (
     <a href={linkTo('requests', { id: error.request_id })} title={`${provider}/${error.model}`}>
@@ -213,7 +213,7 @@ function LastError({ of: error }: { of: ProviderError }) {
   );
 }
 
-function circuitColumns(nameOf: (id: string) => string): readonly Column<OpenCircuit>[] {
+function circuitColumns(nameOf: (id: string) => string): readonly Column<CircuitView>[] {
   return [
     { head: 'Model', look: 'name', value: ({ model }) => model, cell: ({ model }) => <Name text={model} /> },
     { head: 'Route', value: ({ route }) => route },
@@ -249,7 +249,7 @@ const ALIASES: readonly Column<AliasStatus>[] = [
 
 const SOURCES: Readonly<Record<string, string>> = { secrets_store: 'Secrets Store' };
 
-const SETTINGS: readonly Column<Setting>[] = [
+const SETTINGS: readonly Column<SettingView>[] = [
   {
     head: 'Setting',
     value: ({ setting }) => setting,

@@ -9,7 +9,7 @@ import type {
   LimitUse,
   TopUp,
 } from '../../api/types.ts';
-import { amount, count, NONE } from '../../format/numbers.ts';
+import { amount, count, NONE, WAITING } from '../../format/numbers.ts';
 import { exactTime } from '../../format/times.ts';
 import { Meter } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
@@ -38,7 +38,7 @@ function LoadedLine({ of: key, path = '/admin/keys', reloads }: BudgetProps) {
     reloads,
   );
   if (problem !== null) return <span class="hint">unknown right now</span>;
-  if (value === null) return <span class="hint">…</span>;
+  if (value === null) return <span class="hint">{WAITING}</span>;
   const limits = budgetsOf(key.budget);
   const uses = value.budgets ?? (value.budget ? [value.budget] : []);
   const part = ({ spent, limit }: BudgetUse) => (limit > 0 ? spent / limit : 1);
@@ -64,7 +64,7 @@ const TOP_UPS: readonly Column<TopUp>[] = [
   { head: 'Note', value: ({ note }) => note, cell: ({ note }) => <bdi>{note || NONE}</bdi> },
 ];
 
-/** What was added to the budgets of a key. */
+/** What was added to the budgets of a key, or of a team. */
 export function TopUps({ of: { top_ups = [] } }: { of: Pick<KeyStatus, 'top_ups'> }) {
   if (top_ups.length === 0) return null;
   return (
@@ -87,7 +87,7 @@ interface BudgetBarsProps {
 
 function BudgetBars({ standing, of }: BudgetBarsProps) {
   const budget = standing?.budget;
-  if (!budget) return <span class="hint">{standing === null ? '…' : NONE}</span>;
+  if (!budget) return <span class="hint">{standing === null ? WAITING : NONE}</span>;
   const limits = budgetsOf(of);
   return (
     <>

@@ -15,7 +15,8 @@ import { useLoad } from '../../state/load.ts';
 import { goTo, linkTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { isOfLive, LIVE_NAME } from '../live/live-key.ts';
-import { BudgetLine, budgetsOf, limitsInWords } from './budget.tsx';
+import { BudgetLine, budgetsOf } from './budget.tsx';
+import { LIMITS, nameColumn } from './columns.tsx';
 import { KeyForm } from './key-form.tsx';
 import { KeyPage } from './key-page.tsx';
 import { TeamPage, Teams, useTeams } from './teams.tsx';
@@ -230,20 +231,9 @@ function RevokedKeys({ keys }: { keys: readonly RevokedKey[] }) {
   );
 }
 
-/** The name of a key, which leads to its page; that of a revoked one to its usage. */
-const nameColumn = (view: 'keys' | 'overview'): Column<Pick<Key, 'id' | 'name'>> => ({
-  head: 'Name',
-  look: 'name',
-  value: ({ id, name }) => name || id,
-  cell: ({ id, name }) => (
-    <a href={view === 'keys' ? linkTo(view, { id }) : linkTo(view, { key: id })}>
-      <bdi title={name === '' ? id : `${name} (${id})`}>{name || id}</bdi>
-    </a>
-  ),
-});
-
+/** A revoked key has no page: its name leads to its usage. */
 const REVOKED: readonly Column<RevokedKey>[] = [
-  nameColumn('overview'),
+  nameColumn('Name', (key) => linkTo('overview', { key })),
   { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
   { head: 'Revoked', value: ({ revoked_at }) => revoked_at, cell: ({ revoked_at }) => date(revoked_at) },
   {
@@ -330,7 +320,7 @@ function columnsOf(
 ): readonly Column<Key>[] {
   const spentOf = ({ id }: Key) => Object.entries(used?.get(id)?.cost ?? {});
   return [
-    nameColumn('keys'),
+    nameColumn('Name', (id) => linkTo('keys', {}, { id })),
     {
       head: `Spent, ${USED_DAYS} d`,
       look: 'num',
@@ -350,12 +340,7 @@ function columnsOf(
       },
     },
     { head: 'Budget', cell: (key) => <BudgetLine of={key} reloads={reloads} /> },
-    {
-      head: 'Limits',
-      look: 'hint short',
-      value: limitsInWords,
-      cell: (key) => <span title={limitsInWords(key)}>{limitsInWords(key)}</span>,
-    },
+    LIMITS,
     ...facts.filter(({ value }) => keys.some((key) => value?.(key))),
     {
       head: 'Models',

@@ -8,6 +8,7 @@ import { useLoad } from '../../state/load.ts';
 import { goTo, linkTo } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { BudgetLine, limitFacts, limitsInWords, TopUps } from './budget.tsx';
+import { LIMITS, nameColumn } from './columns.tsx';
 import { Changes } from './key-page.tsx';
 
 const PAGE = [20, 50] as const;
@@ -27,29 +28,15 @@ interface TeamsProps {
 
 export function Teams({ teams, keys, reloads }: TeamsProps) {
   if (teams.length === 0) return null;
-  const counts = new Map([...Map.groupBy(keys, ({ team }) => team)].map(([id, own]) => [id, own.length]));
+  const byTeam = Map.groupBy(keys, ({ team }) => team);
   const columns: readonly Column<Team>[] = [
-    {
-      head: 'Team',
-      look: 'name',
-      value: ({ name }) => name,
-      cell: ({ id, name }) => (
-        <a href={linkTo('keys', {}, { team: id })}>
-          <bdi title={id}>{name}</bdi>
-        </a>
-      ),
-    },
-    { head: 'Keys', look: 'num', value: ({ id }) => counts.get(id) ?? 0 },
+    nameColumn('Team', (team) => linkTo('keys', {}, { team })),
+    { head: 'Keys', look: 'num', value: ({ id }) => byTeam.get(id)?.length ?? 0 },
     {
       head: 'Budget',
       cell: (team) => <BudgetLine of={team} path="/v1/admin/teams" reloads={reloads} />,
     },
-    {
-      head: 'Limits',
-      look: 'hint short',
-      value: limitsInWords,
-      cell: (team) => <span title={limitsInWords(team)}>{limitsInWords(team)}</span>,
-    },
+    LIMITS,
     { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
   ];
   return (
@@ -81,18 +68,9 @@ export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
     reloads,
   );
   const columns: readonly Column<Key>[] = [
-    {
-      head: 'Name',
-      look: 'name',
-      value: (key) => key.name || key.id,
-      cell: (key) => (
-        <a href={linkTo('keys', {}, { id: key.id })}>
-          <bdi title={key.id}>{key.name || key.id}</bdi>
-        </a>
-      ),
-    },
+    nameColumn('Name', (id) => linkTo('keys', {}, { id })),
     { head: 'Budget', cell: (key) => <BudgetLine of={key} reloads={reloads} /> },
-    { head: 'Limits', look: 'hint short', value: limitsInWords },
+    LIMITS,
   ];
   return (
     <>

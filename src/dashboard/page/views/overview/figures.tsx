@@ -4,7 +4,7 @@ import { Spark } from '../../charts/spark.tsx';
 import { change, count, milliseconds, money, NONE, rate, share, WAITING } from '../../format/numbers.ts';
 import type { Range } from '../../state/range.ts';
 import { linkTo, type Params } from '../../state/route.ts';
-import { type Counted, cachedShare, FAILURES, METRICS, type Metric } from './metrics.ts';
+import { type Counted, cachedShare, FAILURES, METRICS, type Metric, meanCost } from './metrics.ts';
 import { costParts, sparkOf } from './series.ts';
 
 interface FiguresProps {
@@ -39,9 +39,9 @@ const NOTES: Readonly<Record<string, Note>> = {
   speed: ({ p5_tokens_per_second }) => `median, slowest 5% ${rate(p5_tokens_per_second)}`,
 };
 
-/** The mean cost. */
 function eachNote(cost: number | undefined, of: number, currency: string): string | null {
-  return cost === undefined || of === 0 ? null : `${money(cost / of, currency)} each`;
+  const each = meanCost(cost, of);
+  return each === null ? null : `${money(each, currency)} each`;
 }
 
 function spendNote(sums: Sums, currency: string): string | null {
@@ -49,8 +49,8 @@ function spendNote(sums: Sums, currency: string): string | null {
   const notes = others.map(([code, cost]) => `and ${money(cost, code)}`);
   if (sums.cost_parts !== undefined) {
     const { input, cached, output } = costParts(sums, currency);
-    const [first, second, third] = [input, cached, output].map((part) => money(part, currency));
-    notes.push(`input ${first}, cached input ${second}, output ${third}`);
+    const text = (part: number) => money(part, currency);
+    notes.push(`input ${text(input)}, cached input ${text(cached)}, output ${text(output)}`);
   }
   const estimated = sums.estimated_cost[currency];
   if (estimated !== undefined && estimated > 0) notes.push(`${money(estimated, currency)} of it estimated`);
@@ -70,26 +70,36 @@ function textOf({ format }: Metric, value: number | null, currency: string): str
   return format(currency)(value);
 }
 
+interface Shown {
+  /** Null: unknown. */
+  readonly value: number | null;
+  readonly note?: string | null;
+  /** False: it is at least the value. */
+  readonly isExact?: boolean;
+}
+
+/** What the tile of a metric shows. */
+function shownOf(metric: Metric, { now, counted, refused, currency }: FiguresProps): Shown {
+  const { name, counts } = metric;
+  if (counts !== undefined) {
+    const { [counts]: named } = counted;
+    if (named === null) return { value: null };
+    const { count: value, cost, is_exact: isExact } = named;
+    return { value, note: eachNote(cost[currency], value, currency), isExact };
+  }
+  if (name === 'refused') return { value: refused, note: 'before any provider was called' };
+  if (now === null) return { value: null };
+  return { value: headlineOf(metric, now, currency), note: NOTES[name]?.(now, currency) ?? null };
+}
+
 export function Figures(props: FiguresProps) {
-  const { now, previous, steps, counted, range, refused, hasOutage, currency, metric, params } = props;
+  const { now, previous, steps, range, hasOutage, currency, metric, params } = props;
   return (
     <dl class="figures">
       {METRICS.map((own) => {
         const isChosen = own.name === metric.name;
         const isRefused = own.name === 'refused';
-        const names = own.counts && counted[own.counts];
-        const value = names
-          ? names.count
-          : isRefused
-            ? refused
-            : own.counts || now === null
-              ? null
-              : headlineOf(own, now, currency);
-        const note = names
-          ? eachNote(names.cost[currency], names.count, currency)
-          : isRefused
-            ? 'before any provider was called'
-            : now && NOTES[own.name]?.(now, currency);
+        const { value, note = null, isExact = true } = shownOf(own, props);
         return (
           <div
             key={own.name}
@@ -106,7 +116,7 @@ export function Figures(props: FiguresProps) {
             <dd>
               <span class="value">
                 {now === null && value === null ? WAITING : textOf(own, value, currency)}
-                {names && !names.is_exact && ' or more'}
+                {!isExact && ' or more'}
               </span>
               {!isRefused && !own.counts && (
                 <Trend

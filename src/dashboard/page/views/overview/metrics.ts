@@ -4,7 +4,7 @@ import { coloursOf } from '../../charts/colours.ts';
 import { compact, milliseconds, money, rate, share } from '../../format/numbers.ts';
 import { OTHER } from '../../state/groups.ts';
 
-/** Facts whose names are counted. */
+/** Facts of which the overview counts the different values. */
 export type Counted = 'user' | 'session';
 
 /** A line of a metric whose values are not sums. Null: nothing was measured. */
@@ -23,7 +23,7 @@ export interface Metric {
   readonly column: string;
   /** Drawn instead of bars: averages and percentiles can't be stacked. */
   readonly lines?: readonly Line[];
-  /** Bars count the names of the fact. */
+  /** Each bar is the number of different values of this fact. */
   readonly counts?: Counted;
   /** The speeds whose distribution is drawn beside the lines. */
   readonly spread?: keyof Distribution;
@@ -41,6 +41,11 @@ export const FAILURES = 'failures';
 /** The part of the prompts that was read from the provider's cache; null without prompts. */
 export function cachedShare({ cached_tokens, prompt_tokens }: Sums): number | null {
   return prompt_tokens > 0 ? cached_tokens / prompt_tokens : null;
+}
+
+/** The cost of one of so many requests, users or sessions; null without a price. */
+export function meanCost(cost: number | undefined, of: number): number | null {
+  return cost === undefined || of === 0 ? null : cost / of;
 }
 
 const NO_SUM = () => 0;

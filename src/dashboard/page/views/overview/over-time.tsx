@@ -39,7 +39,8 @@ interface Data {
   readonly refusals: readonly RefusalRow[];
   /** The report has too many groups to name each. */
   readonly hasRest: boolean;
-  readonly isDivided: boolean;
+  /** False: the chart needs none, or the report has too many. */
+  readonly hasGroups: boolean;
   readonly of: string;
 }
 
@@ -56,7 +57,7 @@ export function OverTime(props: OverTimeProps) {
   const of = lines ? 'lines' : isRefused ? 'refused' : `bars by ${group}`;
   const report = useLoad<Data>(
     within(range, async (signal): Promise<Answer<Data>> => {
-      const none = { data: [], refusals: [], hasRest: false, isDivided: false, of };
+      const none = { data: [], refusals: [], hasRest: false, hasGroups: false, of };
       if (lines !== undefined) return { kind: 'answer', value: none };
       if (isRefused) {
         const query = { ...spanOf(range), ...(filters.key && { key: filters.key }), group_by: step };
@@ -71,7 +72,7 @@ export function OverTime(props: OverTimeProps) {
       if (answer.kind === 'answer') {
         const data = answer.value.data.filter((row) => row[step] !== OTHER);
         const hasRest = data.length < answer.value.data.length;
-        return { kind: 'answer', value: { ...none, data, hasRest, isDivided: true } };
+        return { kind: 'answer', value: { ...none, data, hasRest, hasGroups: true } };
       }
       // The API refuses a report with too many rows: the bars are then drawn without groups.
       const isTooLarge = answer.problem.kind === 'refused' && answer.problem.param === 'group_by';
@@ -84,8 +85,10 @@ export function OverTime(props: OverTimeProps) {
   const failed = [report, totals].find(({ problem, value }) => problem !== null && value === null);
   if (failed?.problem) return <ProblemBox problem={failed.problem} onRetry={failed.reload} />;
   if (report.value?.of !== of || totals.value === null) return <div class="chart waiting" />;
-  const { data, refusals, hasRest } = report.value;
-  const isDivided = report.value.isDivided && counts === undefined;
+  const { data, refusals, hasRest, hasGroups } = report.value;
+  const isDivided = hasGroups && counts === undefined;
+  const needsGroups = lines === undefined && !isRefused;
+  const lacksGroups = needsGroups && (!hasGroups || (counts !== undefined && hasRest));
   const rows = totals.value.data;
   const amountOf = (row: Row) => metric.valueOf(row, currency);
   const seriesOfAll = (values: readonly number[]): readonly Series[] => [
@@ -121,10 +124,7 @@ export function OverTime(props: OverTimeProps) {
         {...chart}
         label={`${metric.label} by ${drawn.step}${isDivided ? ` and ${groupLabel(by).toLowerCase()}` : ''}`}
         series={readSeries()}
-        note={
-          (counts === undefined ? !(isDivided || lines || isRefused) : !report.value.isDivided || hasRest) &&
-          'There are too many groups to divide the bars by: narrow the view to see them.'
-        }
+        note={lacksGroups && 'There are too many groups to divide the bars by: narrow the view to see them.'}
       />
       {parts.length > 0 && (
         <Stack {...chart} label="Spend by input, cached input and output" series={parts} />

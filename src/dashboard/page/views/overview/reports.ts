@@ -39,9 +39,9 @@ const NO_ROWS: Answer<Rows> = { kind: 'answer', value: { data: [] } };
 export function useReports({ range, by, filters }: Choice): Reports {
   const { api, isAdmin } = useSession();
   const query = JSON.stringify([spanOf(range), filters, range.problem]);
-  const readReport = (group_by: string, of = range) =>
+  const readReport = (group_by: string, of = range, limit = {}) =>
     within(of, (signal: AbortSignal) =>
-      api.get<Report>('/v1/usage', { ...spanOf(of), ...filters, group_by }, signal),
+      api.get<Report>('/v1/usage', { ...spanOf(of), ...filters, ...limit, group_by }, signal),
     );
   const now = useLoad<Grouped>(
     async (signal) => {
@@ -62,10 +62,8 @@ export function useReports({ range, by, filters }: Choice): Reports {
   });
   const step = reportStep(range);
   const steps = useLoad<Report>(readReport(step), [api, query, step]);
-  const readNamed = (group_by: Counted) =>
-    within(range, (signal: AbortSignal) =>
-      api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, group_by, limit: '1' }, signal),
-    );
+  // `named` counts the groups before the limit.
+  const readNamed = (fact: Counted) => readReport(fact, range, { limit: '1' });
   const users = useLoad<Report>(readNamed('user'), [api, query]);
   const sessions = useLoad<Report>(readNamed('session'), [api, query]);
   const previous = useLoad<Report>(readReport('status', previousRange(range)), [api, query]);

@@ -42,14 +42,14 @@ export function measuresOf(
   });
 }
 
-/** How many names of a fact each step has. */
+/** How many different users or sessions each step has. */
 export function countsOf(rows: readonly Row[], range: Range, fact: Counted): number[] {
   const named = rows.filter((row) => row[fact] !== '' && row[fact] !== OTHER);
   const names = Map.groupBy(named, (row) => stepOf(range, row));
   return stepsOf(range).map((name) => new Set(names.get(name)?.map((row) => row[fact])).size);
 }
 
-/** What a tile draws of its metric; empty where it takes a report of its own. */
+/** The values of a tile's small line; empty for metrics that the report of steps does not have. */
 export function sparkOf(
   { lines, counts, name, valueOf: sumOf }: Metric,
   rows: readonly Row[],
@@ -68,7 +68,7 @@ const PARTS = [
   { part: 'output', name: 'Output', colour: 'c2' },
 ] as const;
 
-/** What a row cost by kinds of tokens; `rest` is for searches, or was reported as one sum. */
+/** What a row cost by kinds of tokens. `rest` is the cost of searches, and of requests whose provider reported one sum. */
 export function costParts({ cost, cost_parts }: Pick<Row, 'cost' | 'cost_parts'>, currency: string) {
   const of = (part: 'input' | 'cached' | 'output') => cost_parts?.[part][currency] ?? 0;
   const parts = { input: of('input'), cached: of('cached'), output: of('output') };

@@ -7,7 +7,7 @@ import { Name } from '../../parts/name.tsx';
 import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 import { filterOf, groupLabel, OTHER, valueLabel } from '../../state/groups.ts';
 import { linkTo, type Params } from '../../state/route.ts';
-import { cachedShare, FAILED, type Metric, type Ranked } from './metrics.ts';
+import { cachedShare, FAILED, type Metric, meanCost, type Ranked } from './metrics.ts';
 
 interface GroupTableProps {
   readonly params: Params;
@@ -66,7 +66,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
         ]
       : []),
     { ...linked('Requests', (row) => row.requests), isMain: true, unit: 'req.' },
-    number('Cost each', (row) => eachOf(row, currency), cost),
+    number('Cost each', (row) => meanCost(row.cost[currency], row.requests), cost),
     number('Tokens', (row) => row.total_tokens),
     number('Cached', cachedShare, share),
     linked('Failed', (row) => row.failed_requests, { status: FAILED }),
@@ -97,12 +97,6 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
       }
     />
   );
-}
-
-/** The mean cost of a request; null without a price. */
-function eachOf({ cost, requests }: Row, currency: string): number | null {
-  const { [currency]: sum } = cost;
-  return sum === undefined || requests === 0 ? null : sum / requests;
 }
 
 function labelOf(by: GroupName, id: string, nameOf: (key: string) => string): string {

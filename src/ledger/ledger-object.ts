@@ -565,7 +565,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return this.#holder.openChild(user, listed, hash);
   }
 
-  /** A team whose object is new, as after a restoration from a backup, is what KV has of it. */
+  /** The object of a team that is new, as after a restoration from a backup, takes the team from KV. */
   async #restoreTeam(): Promise<void> {
     const { WEIR_KV: store } = this.env;
     if (this.#teamId === null || store === undefined || this.#key.isStored) return;

@@ -23,6 +23,9 @@ const KEYS: readonly JsonObject[] = [
   { name: 'spent', budget: { tokens: 5 } },
 ];
 
+/** Holds for the one key of the team. */
+const TEAM: JsonObject = { name: 'search', rpm: 1 };
+
 let folder: string;
 let gateway: Gateway;
 const tokens: string[] = [];
@@ -83,6 +86,8 @@ describe.skipIf(!hasJq())(
         if (limits.rpm !== undefined)
           await admin(`/admin/keys/${textOf(made.id)}`, 'PATCH', { name: 'renamed', max_output_tokens: 50 });
       }
+      const { id: team = '' } = await admin('/v1/admin/teams', 'POST', TEAM);
+      tokens.push(textOf((await admin('/admin/keys', 'POST', { name: 'in a team', team })).key));
       await gateway[Symbol.asyncDispose]();
       const [backup = '', restore = ''] = COMMANDS.split(/^(?=.*kv bulk put)/m);
       shell(backup, 'old');
@@ -97,10 +102,7 @@ describe.skipIf(!hasJq())(
     test('the backup has each entry with its value and its metadata', () => {
       const entries = JSON.parse(readFileSync(join(folder, 'keys.json'), 'utf8')) as JsonObject[];
       expect(entries.map(({ key }) => textOf(key).split('/')[0]).sort()).toEqual([
-        'key',
-        'key',
-        'key',
-        'key-change',
+        ...['key', 'key', 'key', 'key', 'key-change', 'team'],
       ]);
       for (const { value, metadata } of entries) {
         expect(decodeObject(textOf(value))).toBeDefined();
@@ -115,7 +117,7 @@ describe.skipIf(!hasJq())(
         KEYS[1],
         KEYS[2],
       ];
-      expect(listed).toHaveLength(KEYS.length);
+      expect(listed).toHaveLength(KEYS.length + 1);
       for (const expected of [renamed, named, spent])
         expect(listed).toContainEqual(expect.objectContaining(expectedFields(expected)));
     });
@@ -125,6 +127,8 @@ describe.skipIf(!hasJq())(
       expect(await ask(tokens[0] ?? '')).toEqual([429, 'rate_limited']);
       expect(await ask(tokens[1] ?? '')).toEqual([200, undefined]);
       expect(await ask(tokens[2] ?? '')).toEqual([429, 'budget_exceeded']);
+      expect(await ask(tokens[3] ?? '')).toEqual([200, undefined]);
+      expect(await ask(tokens[3] ?? '')).toEqual([429, 'rate_limited']);
     });
   },
 );

@@ -3,6 +3,7 @@
  * lists them, the latest first.
  */
 
+import { invalidField } from '../auth/body-fields.ts';
 import { type GatewayKey, putRevokedKey, renameRevokedKey, writeKey } from '../auth/keys.ts';
 import type { UsageToken } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
@@ -15,7 +16,7 @@ import { DAY_MS, idTime, isoTime, isRequestId } from '../metering/time.ts';
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import { AUDIT_KEPT_DAYS, ERASED, MAX_BULK_GET } from '../shared/limits.ts';
 import { ok, type Result } from '../shared/result.ts';
-import { invalid, readKeyFilter } from './usage.ts';
+import { readKeyFilter } from './usage.ts';
 import { readListLimit } from './usage-records.ts';
 
 const AUDIT_KEPT_SECONDS = (AUDIT_KEPT_DAYS * DAY_MS) / 1000;
@@ -267,7 +268,7 @@ function readQuery(params: URLSearchParams): Result<AuditQuery, ApiError> {
   if (limit.kind === 'error') return limit;
   const cursor = params.get('cursor');
   if (cursor !== null && !isRequestId(cursor))
-    return invalid('cursor must be the next_cursor of the page before', 'cursor');
+    return invalidField('cursor must be the next_cursor of the page before', 'cursor');
   const keyId = readKeyFilter(params);
   if (keyId.kind === 'error') return keyId;
   return ok({ keyId: keyId.value, team: params.get('team'), limit: limit.value, cursor });

@@ -1,4 +1,5 @@
 /** `GET /v1/usage/records` and `/v1/usage/records/:id`: usage records of the calling key, or of any key for the admin. */
+import { invalidField } from '../auth/body-fields.ts';
 import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
@@ -9,7 +10,6 @@ import { firstIdAt, isRequestId } from '../metering/time.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { viewRecord } from './record-view.ts';
 import {
-  invalid,
   NAMED_FACTS,
   readFactFilter,
   readStatuses,
@@ -109,12 +109,12 @@ function readRecordQuery(
   const cursor = params.get('cursor');
   const position = cursor === null ? null : readCursor(cursor);
   if (cursor !== null && position === null)
-    return invalid('cursor must be the next_cursor of the page before', 'cursor');
+    return invalidField('cursor must be the next_cursor of the page before', 'cursor');
   const truncated = params.get('truncated');
-  if (truncated !== null && truncated !== 'true') return invalid('truncated takes true', 'truncated');
+  if (truncated !== null && truncated !== 'true') return invalidField('truncated takes true', 'truncated');
   const search = params.get('search')?.trim().toLowerCase() ?? '';
   if (search.length > MAX_SEARCH_CHARS)
-    return invalid(`search has at most ${MAX_SEARCH_CHARS} characters`, 'search');
+    return invalidField(`search has at most ${MAX_SEARCH_CHARS} characters`, 'search');
   const only = {
     ...Object.fromEntries(FILTERS.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : []))),
     ...(truncated && { truncated: true as const }),
@@ -132,5 +132,5 @@ export function readListLimit(params: URLSearchParams): Result<number, ApiError>
   const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
   return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_LIST_RECORDS
     ? ok(limit)
-    : invalid(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
+    : invalidField(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
 }

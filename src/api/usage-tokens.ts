@@ -1,5 +1,5 @@
 /** `POST /admin/keys` with a `scope`: creates a token that reads usage, or that of the lead of a team. */
-import { readFields } from '../auth/body-fields.ts';
+import { invalidField, readFields } from '../auth/body-fields.ts';
 import { readTeam } from '../auth/teams.ts';
 import { createUsageToken, TOKEN_FILTERS, type TokenFilter, type UsageToken } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
@@ -11,7 +11,7 @@ import { ok, type Result } from '../shared/result.ts';
 import type { Writable } from '../shared/writable.ts';
 import { recordAct } from './audit.ts';
 import { TEAM_TOKEN_BODY, TOKEN_BODY } from './bodies.ts';
-import { invalid, readFactFilter, readKeyFilter } from './usage.ts';
+import { readFactFilter, readKeyFilter } from './usage.ts';
 
 const MAX_TEXT_CHARS = 100;
 
@@ -54,7 +54,7 @@ async function readTeamToken(body: JsonObject, context: RequestContext): Promise
   if (fields.kind === 'error') return fields;
   const { name, expires_at, team } = fields.value;
   return (await readTeam(context.ports.store, team)) === null
-    ? invalid('team must be the id of a team', 'team')
+    ? invalidField('team must be the id of a team', 'team')
     : ok({ name, scope: 'team', team, filter: { team }, expires_at });
 }
 
@@ -65,16 +65,16 @@ async function readFilter(
 ): Promise<Result<TokenFilter | null, ApiError>> {
   if (value === null) return ok(null);
   const form = `filter must be an object of texts, as {"tag": "team:search"}, with one or more of ${TOKEN_FILTERS.join(', ')}`;
-  if (!isObject(value) || Object.keys(value).length === 0) return invalid(form, 'filter');
+  if (!isObject(value) || Object.keys(value).length === 0) return invalidField(form, 'filter');
   const filter: Writable<TokenFilter> = {};
   for (const [field, text] of Object.entries(value)) {
     const name = TOKEN_FILTERS.find((known) => known === field);
     const isName = typeof text === 'string' && text.trim() !== '' && text.length <= MAX_TEXT_CHARS;
-    if (name === undefined || !isName) return invalid(form, 'filter');
+    if (name === undefined || !isName) return invalidField(form, 'filter');
     filter[name] = text;
   }
   const params = new URLSearchParams(filter);
   const key = readKeyFilter(params);
   const facts = key.kind === 'error' ? key : await readFactFilter(params, context);
-  return facts.kind === 'error' ? invalid(`filter: ${facts.error.message}`, 'filter') : ok(filter);
+  return facts.kind === 'error' ? invalidField(`filter: ${facts.error.message}`, 'filter') : ok(filter);
 }

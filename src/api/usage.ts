@@ -1,5 +1,6 @@
 /** `GET /v1/usage` and `GET /v1/usage/refusals`: reports of metered usage and of refused requests, as JSON or CSV. */
 
+import { invalidField } from '../auth/body-fields.ts';
 import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
@@ -88,7 +89,7 @@ export async function handleRefusals(request: Request, context: RequestContext):
   const { filter, keyId, hasRecords } = scope.value;
   const [unknown] = Object.keys(filter ?? {}).filter((name) => name !== 'key');
   if (unknown !== undefined)
-    return invalid(
+    return invalidField(
       `Refused requests are counted by key and code, and this token is bound to ${unknown}`,
       unknown,
     ).error;
@@ -121,7 +122,7 @@ function readRowLimit(params: URLSearchParams, groups: readonly Group[]): Result
   const limit = Number(params.get('limit') ?? byDefault);
   return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_REPORT_ROWS
     ? ok(limit)
-    : invalid(`limit must be a whole number from 1 to ${MAX_REPORT_ROWS}`, 'limit');
+    : invalidField(`limit must be a whole number from 1 to ${MAX_REPORT_ROWS}`, 'limit');
 }
 
 /**
@@ -138,11 +139,11 @@ export async function readFactFilter(
   });
   for (const tag of params.getAll('tag')) {
     const name = tagName(tag);
-    if (!TAG_NAME.test(name)) return invalid('tag must be <name>:<value>, as tag=team:search', 'tag');
+    if (!TAG_NAME.test(name)) return invalidField('tag must be <name>:<value>, as tag=team:search', 'tag');
     requestedFacts.push([`tag:${name}`, tag.slice(name.length + 1)]);
   }
   if (requestedFacts.length > MAX_FACT_FILTERS)
-    return invalid(`At most ${MAX_FACT_FILTERS} facts are compared`, 'tag');
+    return invalidField(`At most ${MAX_FACT_FILTERS} facts are compared`, 'tag');
   const filter: [string, string][] = [];
   for (const [fact, plain] of requestedFacts) {
     const isName = plain !== '' && plain !== OTHER;
@@ -251,7 +252,7 @@ export async function readUsageScope(
     return selected.kind === 'error' ? selected : ok({ ...ALL_KEYS, filter, keyId: selected.value });
   }
   if (params.has('key'))
-    return invalid('key is for the admin token: you see the usage of your own key', 'key');
+    return invalidField('key is for the admin token: you see the usage of your own key', 'key');
   const { keyId, credential } = reader.value.caller;
   const hasRecords = credential === null || (await context.knownCallers.has(keyId));
   return ok({ isAdmin: false, hasAllKeys: false, filter: null, keyId, hasRecords });
@@ -264,7 +265,8 @@ function bindParams(params: URLSearchParams, filter: TokenFilter): Result<null, 
   for (const [name, value] of Object.entries(filter)) {
     const isOther = (other: string) =>
       other !== value && (name !== 'tag' || tagName(other) === tagName(value));
-    if (params.getAll(name).some(isOther)) return invalid(`This token reads ${name}=${value} only`, name);
+    if (params.getAll(name).some(isOther))
+      return invalidField(`This token reads ${name}=${value} only`, name);
     if (!params.getAll(name).includes(value)) params.append(name, value);
   }
   return ok(null);
@@ -278,7 +280,7 @@ function tagName(tag: string): string {
 /** The key that the admin selects with `key`; null: all. */
 export function readKeyFilter(params: URLSearchParams): Result<string | null, ApiError> {
   const key = params.get('key');
-  return key === null || KEY_ID.test(key) ? ok(key) : invalid('key must be the id of a key', 'key');
+  return key === null || KEY_ID.test(key) ? ok(key) : invalidField('key must be the id of a key', 'key');
 }
 
 /** The key id of a gateway key, a host's caller or a hashed credential. */
@@ -319,16 +321,17 @@ function readReportQuery<Group extends string>(
   const groups: Group[] = [];
   for (const word of (params.get('group_by') ?? byDefault).split(',')) {
     const group = known.find(word.trim());
-    if (group === undefined) return invalid(`group_by takes ${known.names}`, 'group_by');
-    if (groups.includes(group)) return invalid(`group_by names ${group} twice`, 'group_by');
-    if (group === 'key' && !hasAllKeys) return invalid('group_by=key is for the admin token', 'group_by');
+    if (group === undefined) return invalidField(`group_by takes ${known.names}`, 'group_by');
+    if (groups.includes(group)) return invalidField(`group_by names ${group} twice`, 'group_by');
+    if (group === 'key' && !hasAllKeys)
+      return invalidField('group_by=key is for the admin token', 'group_by');
     groups.push(group);
   }
   const span = readTimeSpan(params, nowMs);
   if (span.kind === 'error') return span;
   const { from, to } = span.value;
   const format = params.get('format') ?? 'json';
-  if (format !== 'json' && format !== 'csv') return invalid('format must be json or csv', 'format');
+  if (format !== 'json' && format !== 'csv') return invalidField('format must be json or csv', 'format');
   return ok({ ...span.value, groups, format, days: `${from.slice(0, 10)}-${to.slice(0, 10)}` });
 }
 
@@ -348,13 +351,13 @@ export function readTimeSpan(params: URLSearchParams, nowMs: number): Result<Tim
   const fromMs = parseTime(from);
   const toMs = parseTime(to);
   if (Number.isNaN(fromMs))
-    return invalid('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
+    return invalidField('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
   if (Number.isNaN(toMs))
-    return invalid('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
+    return invalidField('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
   if (toMs <= fromMs)
-    return invalid('to must be later than from, and is exclusive: for one day it is the next day', 'to');
+    return invalidField('to must be later than from, and is exclusive: for one day it is the next day', 'to');
   if (toMs - fromMs > MAX_REPORT_DAYS * DAY_MS)
-    return invalid(`At most ${MAX_REPORT_DAYS} days are read at once`, 'from');
+    return invalidField(`At most ${MAX_REPORT_DAYS} days are read at once`, 'from');
   return ok({ from, to, fromMs, toMs });
 }
 
@@ -371,7 +374,7 @@ function readFilter(params: URLSearchParams): Result<ReportFilter, ApiError> {
   const statuses = readStatuses(params);
   if (statuses.kind === 'error') return statuses;
   if (statuses.value !== null && statuses.value.length > 1)
-    return invalid('A report takes one status: group_by=status has all of them', 'status');
+    return invalidField('A report takes one status: group_by=status has all of them', 'status');
   const requestedFilters = FILTERS.filter((name) => !isFactGroup(name)).flatMap((name) => {
     const value = params.get(name);
     return value === null ? [] : [[name, value] as const];
@@ -383,11 +386,6 @@ function readFilter(params: URLSearchParams): Result<ReportFilter, ApiError> {
 export function readStatuses(params: URLSearchParams): Result<readonly string[] | null, ApiError> {
   const statuses = params.get('status')?.split(',') ?? null;
   return statuses?.some((status) => !STATUSES.some((known) => known === status))
-    ? invalid(`status must be one of: ${STATUSES.join(', ')}`, 'status')
+    ? invalidField(`status must be one of: ${STATUSES.join(', ')}`, 'status')
     : ok(statuses);
-}
-
-/** A refusal of a query: `invalid_request`, with the name of the parameter. */
-export function invalid(message: string, param: string) {
-  return failure(apiError('invalid_request', message, param));
 }

@@ -31,7 +31,7 @@ export type ValuesOf<F extends BodyFields> = {
   readonly [Name in keyof F]: F[Name] extends BodyField<infer Value> ? Value : never;
 };
 
-/** The error about a field of a request. */
+/** The error about a field of a body, or a parameter of a query. */
 export function invalidField(message: string, param: string) {
   return failure(apiError('invalid_request', message, param.slice(0, MAX_TEXT_CHARS)));
 }

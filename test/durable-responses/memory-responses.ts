@@ -12,6 +12,7 @@ export class MemoryResponses implements ResponseNamespace {
   readonly #objects = new Map<string, DurableResponse>();
   readonly #indexes = new Map<string, KeptIndex>();
   readonly #storages = new Map<string, MemoryStorage>();
+  readonly logged: Readonly<Record<string, unknown>>[] = [];
   /** With it no response can be stored. */
   putError: Error | null = null;
   /** The status with which background requests are refused; null: they fail. */
@@ -117,7 +118,7 @@ export class MemoryResponses implements ResponseNamespace {
       startTimer: () => () => {},
       restart: () => {},
       waitUntil: () => {},
-      log: () => {},
+      log: (entry) => this.logged.push(entry),
     });
   }
 }

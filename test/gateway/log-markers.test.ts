@@ -5,9 +5,19 @@
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TaughtMemory } from '../../src/fitting/taught-memory.ts';
+import { NO_HOOKS } from '../../src/http/hooks.ts';
+import {
+  type OperatorAlert,
+  OperatorAlerts,
+  type ProviderCounts,
+} from '../../src/ledger/alerts/operator-alerts.ts';
 import { LOG_EVENTS, type LogEvent } from '../../src/shared/log-event.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
+import { MemoryResponses } from '../durable-responses/memory-responses.ts';
+import { MemorySql } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
+import { LimitedGateway } from './limited-gateway.ts';
+import { Running } from './running-gateway.ts';
 import {
   answerWith,
   DONE,
@@ -63,29 +73,29 @@ const EVENTS: Readonly<Record<LogEvent, 'seen' | string>> = {
   ledger_unreadable: 'the reason of the decoder: names of fields',
   reservation_expired: 'numbers and ids',
   refusals_not_written: 'the error of the ledger',
-  budget_overdrawn: 'an amount',
+  budget_overdrawn: 'seen',
   budget_alert: 'numbers of a budget',
   budget_alert_failed: 'the status of ALERT_URL',
   budget_alert_lost: 'the status of ALERT_URL',
-  provider_failing: 'numbers, and of its last failure what circuit_opened has of one',
-  credential_refused: 'what circuit_opened has of a failure',
+  provider_failing: 'seen',
+  credential_refused: 'seen',
   weekly_summary: 'sums, models and names of keys',
   alert_failed: 'the status of ALERT_URL',
   alert_lost: 'the status of ALERT_URL',
-  budget_ended: 'a number of tokens',
+  budget_ended: 'seen',
   limiter_failed: 'seen',
   prices_unreadable: 'seen',
   access_unreachable: 'the error of Access',
-  response_not_stored: 'the error of the object',
+  response_not_stored: 'seen',
   response_not_settled: 'the error of the object',
   response_interrupted: 'an id',
   response_run_failed: 'an error of Weir',
   response_storage_failed: 'the error of the object',
-  response_unreadable: 'the reason of the decoder: names of fields',
+  response_unreadable: 'seen',
   circuit_opened: 'seen',
   circuit_closed: 'seen',
   provider_learned: 'seen',
-  hook_failed: "the error of the host's own code",
+  hook_failed: 'seen',
   origin_unreachable: 'the address of the site',
   internal_error: 'seen',
 };
@@ -355,34 +365,122 @@ test.each(['hash', 'off'])(
     }
     await admin('DELETE', `/admin/keys/${id}`);
     await settle();
-    const { logged } = gateway.gateway;
-    for (const { event: name } of logged) seen.add(name);
-    const lines = logged.map((line) => JSON.stringify(line));
-    expect(lines.filter((line) => MARKS.test(line)).slice(0, 3)).toEqual([]);
+    expectNoMarks(gateway.gateway.logged);
   },
 );
 
+/** Says which events these lines are, and that none has a mark. */
+function expectNoMarks(logged: readonly Readonly<Record<string, unknown>>[]): void {
+  for (const { event: name } of logged) seen.add(name);
+  const lines = logged.map((line) => JSON.stringify(line));
+  expect(lines.filter((line) => MARKS.test(line)).slice(0, 3)).toEqual([]);
+}
+
 test.each(['hash', 'off'])(
-  'Y2 L1 USERS=%s: a key with a budget, also while its object fails: no line has a mark',
+  'Y2 L1 USERS=%s: keys with budgets that are overdrawn and end, also while the object fails: no line has a mark',
   async (USERS) => {
     const env = { USERS, USER_HASH_KEY: 'a secret of users', AUTH: 'keys' };
     const gateway = new RoutedGateway({ 'gpt-4o': [answerWith(SENTENCE)] }, env);
     const admin = async (path: string, body: JsonObject) =>
       decodeObject(await (await gateway.gateway.post(path, 'admin', body, { headers: HEADERS })).text()) ??
       {};
-    const made = await admin('/admin/keys', { name: 'team', user: USER, budget: { USD: 5, per: 'month' } });
-    await admin(`/v1/admin/keys/${textOf(made.id)}/budget`, { add: { USD: 1 }, id: 'more' });
-    for (const trouble of ['none', 'fails', 'lost', 'none'] as const) {
-      gateway.gateway.trouble = trouble;
-      const body = { model: 'openai/gpt-4o', ...NAMED, messages: MESSAGES, max_tokens: 9 };
-      const path = '/v1/chat/completions';
-      await (await gateway.gateway.post(path, textOf(made.key), body, { headers: HEADERS })).text();
-      await settle();
-      await gateway.clock.advance(180_000);
+    for (const mode of ['hard', 'warn']) {
+      const budget = mode === 'hard' ? { USD: 5, per: 'month' } : { tokens: 5, mode };
+      const made = await admin('/admin/keys', { name: 'team', user: USER, budget });
+      if (mode === 'hard')
+        await admin(`/v1/admin/keys/${textOf(made.id)}/budget`, { add: { USD: 1 }, id: 'more' });
+      for (const trouble of ['none', 'none', 'fails', 'lost', 'none'] as const) {
+        gateway.gateway.trouble = trouble;
+        const body = { model: 'openai/gpt-4o', ...NAMED, messages: MESSAGES, max_tokens: 9 };
+        const path = '/v1/chat/completions';
+        await (await gateway.gateway.post(path, textOf(made.key), body, { headers: HEADERS })).text();
+        await settle();
+        await gateway.clock.advance(180_000);
+      }
     }
-    const { logged } = gateway.gateway;
-    for (const { event: name } of logged) seen.add(name);
-    expect(logged.map((line) => JSON.stringify(line)).filter((line) => MARKS.test(line))).toEqual([]);
+    expectNoMarks(gateway.gateway.logged);
+    const running = new Running({ USERS, USER_HASH_KEY: 'a secret of users' });
+    const token = await running.gateway.key({ user: USER, budget: { tokens: 6000, mode: 'running' } });
+    await running.events(await running.send(token, 'chat', 'own/llama', { ...NAMED, messages: MESSAGES }));
+    expectNoMarks(running.gateway.logged);
+  },
+);
+
+test.each(['hash', 'off'])(
+  'Y2 G11 USERS=%s: alerts about a provider that repeats what it was sent have no mark',
+  async (USERS) => {
+    const sent: Readonly<Record<string, unknown>>[] = [];
+    const alerts = new OperatorAlerts({
+      sql: new MemorySql(),
+      settings: async () => ({ percents: [], target: null }),
+      wake: async () => {},
+      fetch: async () => new Response(),
+      log: (entry) => sent.push({ ...entry }),
+    });
+    const behaviors = {
+      m: BEHAVIORS,
+      denied: [refuse(401, said(SENTENCE), HEADS)],
+      busy: [refuse(503, said(SENTENCE), HEADS)],
+    };
+    const gateway = new RoutedGateway(behaviors, {
+      ...{ USERS, USER_HASH_KEY: 'a secret of users', RETRIES: '0', ACME_KEY: 'key-of-acme' },
+      PROVIDERS: { acme: { base_url: 'https://acme/v1', api_key: 'ACME_KEY' } },
+      WEIR_LEDGER: {
+        getByName: () => ({
+          takeCalls: (counts: ProviderCounts) => alerts.takeCalls(counts, gateway.clock.now()),
+          noteAlert: (alert: OperatorAlert) => {
+            sent.push({ ...alert });
+            return alerts.note(alert, gateway.clock.now());
+          },
+        }),
+      } as never,
+    });
+    for (const model of ['busy', 'm', 'denied'].flatMap((name) => BEHAVIORS.map(() => name))) {
+      await (
+        await gateway.ask({ model: `acme/${model}`, ...NAMED, messages: MESSAGES }, { headers: HEADERS })
+      ).text();
+      await settle();
+      await gateway.clock.advance(5000);
+    }
+    await gateway.clock.advance(600_000);
+    await settle();
+    expectNoMarks(sent);
+    expectNoMarks(gateway.gateway.logged);
+  },
+);
+
+test.each(['hash', 'off'])(
+  'Y2 X8 USERS=%s: responses that cannot be stored or read, and a hook that fails: no line has a mark',
+  async (USERS) => {
+    const responses = new MemoryResponses();
+    const env = {
+      ...{ USERS, USER_HASH_KEY: 'a secret of users', RESPONSES: 'durable', AUTH: 'open' },
+      WEIR_RESPONSES: responses,
+    };
+    const fetch = async () =>
+      Response.json({
+        ...{ id: 'resp_up', object: 'response', status: 'completed', model: SENTENCE },
+        output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: SENTENCE }] }],
+        usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+      });
+    const gateway = new LimitedGateway(env, { fetch } as object, {
+      ...NO_HOOKS,
+      onRecord: () => {
+        throw new Error('The host has no place for it');
+      },
+    });
+    const ask = async () => {
+      const body = { model: 'openai/gpt-4o-mini', ...NAMED, input: SENTENCE };
+      const made = await gateway.post('/v1/responses', 'host', body, { headers: HEADERS });
+      return textOf(decodeObject(await made.text())?.id);
+    };
+    const kept = await ask();
+    responses.change(kept, '"version":1', '"version":9');
+    await (await gateway.fetch(`/v1/responses/${kept}`, 'host', { headers: HEADERS })).text();
+    responses.putError = new Error('The object is gone');
+    await ask();
+    await gateway.idle();
+    expectNoMarks([...gateway.logged, ...responses.logged]);
   },
 );
 

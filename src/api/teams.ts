@@ -14,13 +14,23 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { forAdmin, forAdminOrLead } from '../http/admin.ts';
 import type { RequestContext } from '../http/context.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
+import type { PriceTable } from '../metering/pricing/price.ts';
 import { isoTime } from '../metering/time.ts';
 import { howToList } from '../settings/feature-settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { recordAct, recordTopUp } from './audit.ts';
 import { TEAM_BODY } from './bodies.ts';
-import { aboveTeam, budgetProblem, keyWarnings, placeProblem, readBody, writeStatus } from './keys.ts';
+import {
+  aboveTeam,
+  budgetProblem,
+  type KeyWarning,
+  keyWarnings,
+  placeProblem,
+  readBody,
+  writeStatus,
+} from './keys.ts';
 import { readTopUp, writeTopUp } from './top-ups.ts';
 
 const LIMITS_OF_TEAMS = [...LIMIT_FIELDS.filter((field) => field !== 'max_output_tokens'), 'per_key'];
@@ -120,27 +130,53 @@ async function change(context: RequestContext, one: KeyChange): Promise<Result<G
   return changed.kind === 'invalid' ? invalidField(changed.message, changed.param) : ok(changed.key);
 }
 
-async function readTeamFields(
-  body: JsonObject,
-  context: RequestContext,
-): Promise<Result<Pick<Team, 'name' | 'models' | 'limits'>, ApiError>> {
+type NewTeam = Pick<Team, 'name' | 'models' | 'limits'>;
+
+async function readTeamFields(body: JsonObject, context: RequestContext): Promise<Result<NewTeam, ApiError>> {
+  const team = readTeamBody(body);
+  if (team.kind === 'error') return team;
+  if ((body.per_user ?? null) !== null && !context.deployment.enforces.users)
+    return invalidField(`per_user needs attribution(): ${howToList('attribution')}`, 'per_user');
+  const problem = budgetProblem(team.value.limits, await context.prices.load());
+  return problem === null ? team : failure(problem);
+}
+
+function readTeamBody(body: JsonObject): Result<NewTeam, ApiError> {
   if ('team' in body) return invalidField('A team is in no other team', 'team');
   const own = readFields(body, TEAM_BODY, { unknown: unknownFieldOf('A team has'), others: LIMITS_OF_TEAMS });
   if (own.kind === 'error') return own;
   const { name, models } = own.value;
-  if ((body.per_user ?? null) !== null && !context.deployment.enforces.users)
-    return invalidField(`per_user needs attribution(): ${howToList('attribution')}`, 'per_user');
   const limits = readLimits(body);
   if (limits.kind === 'invalid') return invalidField(limits.message, limits.param);
   const tooLarge = teamSizeProblem({ name, models });
   if (tooLarge !== null) return invalidField(tooLarge, 'models');
-  const encoded = encodeLimits(limits.limits);
-  const problem = budgetProblem(encoded, await context.prices.load());
-  return problem === null ? ok({ name, models, limits: encoded }) : failure(problem);
+  return ok({ name, models, limits: encodeLimits(limits.limits) });
 }
 
-async function teamResponse(team: Team, context: RequestContext, status = 200): Promise<Answer> {
-  const limits = readLimits(team.limits ?? {});
+/**
+ * What `POST /v1/admin/teams` would say about a body, for the set-up, which asks before there is a deployment.
+ * @param table the prices that are known
+ * @returns the warnings of a valid team
+ */
+export function checkNewTeam(
+  body: JsonObject,
+  settings: Settings,
+  table: PriceTable,
+  nowMs: number,
+): Result<readonly KeyWarning[], ApiError> {
+  const team = readTeamBody(body);
+  if (team.kind === 'error') return team;
+  const problem = budgetProblem(team.value.limits, table);
+  if (problem !== null) return failure(problem);
+  return ok(teamWarnings(team.value, { settings, arrivedAt: nowMs }, table).warnings ?? []);
+}
+
+function teamWarnings(
+  { models, limits: stored }: NewTeam,
+  context: Pick<RequestContext, 'settings' | 'arrivedAt'>,
+  table: PriceTable,
+) {
+  const limits = readLimits(stored ?? {});
   const above =
     limits.kind === 'invalid'
       ? []
@@ -148,7 +184,11 @@ async function teamResponse(team: Team, context: RequestContext, status = 200): 
           ...aboveTeam({ ...NO_LIMITS, ...limits.limits.perKey }, limits.limits, 'per_key'),
           ...aboveTeam(limitsOfUser(limits.limits), limits.limits, 'per_user'),
         ];
-  const warnings = keyWarnings({ ...team, expires_at: null }, context, await context.prices.load(), above);
+  return keyWarnings({ models, limits: stored, expires_at: null }, context, table, above);
+}
+
+async function teamResponse(team: Team, context: RequestContext, status = 200): Promise<Answer> {
+  const warnings = teamWarnings(team, context, await context.prices.load());
   return jsonResponse({ ...writeTeam(team), ...warnings }, status);
 }
 

@@ -1,6 +1,7 @@
 /** `GET /v1/usage` and `GET /v1/usage/refusals`: reports of metered usage and of refused requests, as JSON or CSV. */
 
 import { invalidField } from '../auth/body-fields.ts';
+import { listTeams, TEAM_ID } from '../auth/teams.ts';
 import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
@@ -70,12 +71,30 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   if (report.kind === 'error') return report.error;
   const { total, isTooLarge, distribution, named } = report.value;
   if (isTooLarge) return TOO_LARGE;
-  const rows = report.value.largest(limit.value);
+  const rows = await withTeamNames(report.value.largest(limit.value), groups, context);
   return format === 'csv'
     ? csvResponse(csvLines(rows, groups), `usage-${days}`)
     : jsonResponse({
         ...{ object: 'list', from, to, group_by: groups, data: rows, total, distribution, named },
       });
+}
+
+/** The row of a report, with the name of its team. Absent: it has no team, or the team is deleted. */
+type NamedRow = Row & { readonly team_name?: string };
+
+/** Adds the names of teams to the rows of a report by team; none where KV cannot be read. */
+async function withTeamNames(
+  rows: readonly Row[],
+  groups: readonly Group[],
+  { ports }: Pick<RequestContext, 'ports'>,
+): Promise<readonly NamedRow[]> {
+  if (!groups.includes(TEAM) || rows.every(({ team }) => !TEAM_ID.test(team ?? ''))) return rows;
+  const teams = await listTeams(ports.store).catch(() => []);
+  const names = new Map(teams.map(({ id, name }) => [id, name]));
+  return rows.map((row) => {
+    const name = names.get(row.team ?? '');
+    return name === undefined ? row : { ...row, team_name: name };
+  });
 }
 
 /** The parameters of `GET /v1/usage/refusals`. */
@@ -181,12 +200,14 @@ const LOST = { count: 'lost_tokens', money: 'lost_cost' } as const;
 const PARTS = COST_PARTS.map((part) => `${part}_cost`);
 
 /** A line for each row, without the total. Money has a column for each currency in the rows. */
-function csvLines(rows: readonly Row[], groups: readonly Group[]): readonly (readonly string[])[] {
+function csvLines(rows: readonly NamedRow[], groups: readonly Group[]): readonly (readonly string[])[] {
   const currencies = [...new Set(rows.flatMap((row) => Object.keys(row.cost)))].sort();
   const hasParts = rows.some((row) => row.cost_parts !== undefined);
   const hasLosses = rows.some((row) => row.lost_tokens !== undefined);
+  const isByTeam = groups.includes(TEAM);
   const header = [
     ...groups,
+    ...(isByTeam ? ['team_name'] : []),
     ...COUNTS,
     ...DERIVED,
     ...MONEY.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)),
@@ -195,6 +216,7 @@ function csvLines(rows: readonly Row[], groups: readonly Group[]): readonly (rea
   ];
   const lines = rows.map((row) => [
     ...groups.map((group) => row[group] ?? ''),
+    ...(isByTeam ? [row.team_name ?? ''] : []),
     ...COUNTS.map((count) => String(row[count])),
     ...DERIVED.map((figure) => String(row[figure] ?? '')),
     ...MONEY.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),

@@ -8,6 +8,8 @@ const COLUMNS = [
   'time',
   'ended',
   'key_id',
+  'team',
+  'team_name',
   'asked',
   'provider',
   'model',

@@ -1,6 +1,7 @@
 /** Reads records page by page into a file, and stores the position after each page, so that an export can continue. */
 import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { decodeObject, type JsonObject, objectOf, objectsOf } from '../simulator/json.ts';
+import { MAX_REPORT_ROWS } from '../../src/shared/limits.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { csvHeader, csvRecord } from './csv-record.ts';
 import type { Progress } from './progress.ts';
 
@@ -51,14 +52,14 @@ export async function exportRecords(options: ExportOptions, ports: ExportPorts):
   const file = await open(out, resumed === null ? 'w' : 'r+');
   try {
     const spans = spansOf(options);
-    const total = await countRecords(options, spans, ports);
+    const { total, teams } = await countRecords(options, spans, ports);
     let position = resumed ?? { of, span: 0, cursor: null, bytes: 0, records: 0 };
     // Removes the rest of an interrupted write after the last complete page.
     await file.truncate(position.bytes);
     for (let span = spans[position.span]; span !== undefined; span = spans[position.span]) {
       ports.progress.show(position.records, total);
       const page = await get(recordsPath(options, span, position.cursor), options, ports);
-      const records = objectsOf(page.data);
+      const records = objectsOf(page.data).map((record) => withTeamName(record, teams));
       const head = position.bytes === 0 && format === 'csv' ? csvHeader() : '';
       const text = head + records.map(format === 'csv' ? csvRecord : ndjsonRecord).join('');
       const { bytesWritten } = await file.write(text, position.bytes);
@@ -79,6 +80,12 @@ export async function exportRecords(options: ExportOptions, ports: ExportPorts):
   } finally {
     await file.close();
   }
+}
+
+/** A record with the name of its team beside the id, where the team has a name. */
+function withTeamName(record: JsonObject, teams: ReadonlyMap<string, string>): JsonObject {
+  const name = typeof record.team === 'string' ? teams.get(record.team) : undefined;
+  return name === undefined ? record : { ...record, team_name: name };
 }
 
 function ndjsonRecord(record: JsonObject): string {
@@ -128,22 +135,31 @@ function recordsPath({ key, page }: ExportOptions, { from, to }: Span, cursor: s
   return `/v1/usage/records?${query}`;
 }
 
-/** The number of records, for the progress bar only; null if the deployment cannot report on the time. */
+interface Counted {
+  /** The number of records, for the progress bar only; null: the deployment cannot report on the time. */
+  readonly total: number | null;
+  /** The names of the teams of the records, by id. */
+  readonly teams: ReadonlyMap<string, string>;
+}
+
 async function countRecords(
   options: ExportOptions,
   spans: readonly Span[],
   ports: ExportPorts,
-): Promise<number | null> {
+): Promise<Counted> {
   let total = 0;
+  const teams = new Map<string, string>();
   for (const { from, to } of spans) {
-    const query = new URLSearchParams({ from, to, group_by: 'status' });
+    const query = new URLSearchParams({ from, to, group_by: 'team', limit: String(MAX_REPORT_ROWS) });
     if (options.key !== null) query.set('key', options.key);
     const report = await get(`/v1/usage?${query}`, options, ports).catch(() => null);
+    for (const { team, team_name } of objectsOf(report?.data))
+      if (typeof team_name === 'string') teams.set(textOf(team), team_name);
     const { requests } = objectOf(report?.total);
-    if (typeof requests !== 'number') return null;
+    if (typeof requests !== 'number') return { total: null, teams };
     total += requests;
   }
-  return total;
+  return { total, teams };
 }
 
 /** The deployment's answer is final. */

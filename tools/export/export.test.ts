@@ -10,6 +10,7 @@ import { decimalText } from '../../src/api/csv.ts';
 import { csvLine } from '../../src/shared/csv.ts';
 import { chat } from '../../test/e2e/client.ts';
 import { ADMIN_TOKEN, startGateway } from '../../test/e2e/gateway.ts';
+import { type JsonObject, objectOf } from '../simulator/json.ts';
 import { csvHeader, csvRecord } from './csv-record.ts';
 import { type ExportOptions, exportRecords } from './export-records.ts';
 import { Progress } from './progress.ts';
@@ -27,7 +28,12 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 /** A fake deployment. `answer` returns a status, or null for a connection error. */
-function bench(answer: (request: number) => number | null, given: Partial<ExportOptions> = {}) {
+function bench(
+  answer: (request: number) => number | null,
+  given: Partial<ExportOptions> = {},
+  report: object = {},
+  records: readonly object[] = RECORDS,
+) {
   let requests = 0;
   const waits: number[] = [];
   const requested: string[] = [];
@@ -48,12 +54,13 @@ function bench(answer: (request: number) => number | null, given: Partial<Export
     const status = answer(requests++);
     if (status === null) throw new Error('The connection ended');
     if (status !== 200) return Response.json({ error: { message: 'broken' } }, { status });
-    if (url.pathname === '/v1/usage') return Response.json({ total: { requests: RECORDS.length } });
+    if (url.pathname === '/v1/usage')
+      return Response.json({ total: { requests: RECORDS.length }, ...report });
     const at = Number(url.searchParams.get('cursor') ?? 0);
     const end = at + Number(url.searchParams.get('limit'));
     const has_more = end < RECORDS.length;
     return Response.json({
-      data: RECORDS.slice(at, end),
+      data: records.slice(at, end),
       has_more,
       next_cursor: has_more ? String(end) : null,
     });
@@ -148,6 +155,35 @@ describe('exportRecords', () => {
     expect(lines.filter((line) => line.startsWith('request_id'))).toHaveLength(1);
     expect(lines[8]).toMatch(/^r7,.*,"m,1",.*,0.000000007,/);
   });
+});
+
+test('L7 records have the name of their team beside its id, in NDJSON and in CSV; a team without a name has its id', async () => {
+  const data = [
+    { team: 'm,1', team_name: 'search, ads' },
+    { team: 'm,2' },
+    { team: '', team_name: 'nobody' },
+  ];
+  // The fake records have the model in place of a team.
+  const teamsOf = (records: readonly JsonObject[]) => records.map(({ team, team_name }) => [team, team_name]);
+  const answers = RECORDS.map((record, n) => ({ ...record, ...(n % 3 > 0 && { team: record.model }) }));
+  const { run, options } = bench(() => 200, {}, { data }, answers);
+  await run();
+  const lines = (await read())
+    .trim()
+    .split('\n')
+    .map((line) => objectOf(JSON.parse(line)));
+  expect(teamsOf(lines.slice(0, 3))).toEqual([
+    [undefined, undefined],
+    ['m,1', 'search, ads'],
+    ['m,2', undefined],
+  ]);
+  await rm(options.out);
+  await bench(() => 200, { format: 'csv' }, { data }, answers).run();
+  const csv = (await read()).split('\r\n');
+  expect(csv[0]).toMatch(/^request_id,time,ended,key_id,team,team_name,asked,/);
+  expect(csv[1]).toMatch(/^r0,,,,,,,/);
+  expect(csv[2]).toMatch(/^r1,,,,"m,1","search, ads",,/);
+  expect(csv[3]).toMatch(/^r2,,,,"m,2",,,/);
 });
 
 describe('Progress', () => {

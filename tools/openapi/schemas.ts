@@ -363,7 +363,10 @@ export const COMPONENTS = {
   Sums: explained(object(sums as Readonly<Record<string, Schema | Optional>>), SUMS_TEXTS),
   ReportRow: {
     ...explained(object(sums as Readonly<Record<string, Schema | Optional>>), SUMS_TEXTS),
-    additionalProperties: { type: 'string', description: 'the values of group_by' },
+    additionalProperties: {
+      type: 'string',
+      description: 'the values of group_by; with team, also team_name',
+    },
   },
   NewKey: explained(object(keyBody), KEY_TEXTS),
   KeyChange: explained(object({ ...keyBody, name: optional(text) }), KEY_TEXTS),

@@ -93,6 +93,22 @@ describe('readAnswers, problems', () => {
       { key: { name: 'a', budget: { EUR: 5, per: 'month' } } },
       'key: No model has a price in EUR',
     ],
+    [
+      'a misspelt field of the team',
+      { team: { name: 'a', rmp: 5 } },
+      'team: A team has no field "rmp": did you mean rpm?',
+    ],
+    [
+      'a team whose budget has no prices',
+      { team: { name: 'a', budget: { EUR: 5, per: 'month' } } },
+      'team: No model has a price in EUR',
+    ],
+    ['a team without a name', { team: { rpm: 5 } }, 'team must be the name of a team, or an object'],
+    [
+      'a key of another team than the first one',
+      { team: 'search', key: { name: 'a', team: '0123456789abcdef' } },
+      'key: its team is the one that the answers make',
+    ],
     ['a key that has expired', { key: { name: 'a', expires_at: 'soon' } }, 'key: expires_at'],
     [
       'an environment that is there twice',

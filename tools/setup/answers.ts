@@ -13,7 +13,8 @@ import { decodeObject, isObject, type JsonObject, objectOf, textOf } from '../si
 import { checkDeployment, type DeploymentCheck, type PlannedDeployment, placeSuffix } from './check.ts';
 import { PRODUCTION, workerName } from './wrangler-config.ts';
 
-interface FirstKey extends JsonObject {
+/** The body of a route that makes a key or a team. */
+interface NamedBody extends JsonObject {
   readonly name: string;
 }
 
@@ -35,8 +36,10 @@ export interface Answers {
   readonly archive: boolean;
   /** Whether each environment gets the binding of Cloudflare's models. */
   readonly ai: boolean;
-  /** The first gateway key: the body of `POST /admin/keys`. */
-  readonly key: FirstKey;
+  /** The first gateway key: the body of `POST /admin/keys`, without the first team. */
+  readonly key: NamedBody;
+  /** The first team, of which the first key is: the body of `POST /v1/admin/teams`. Null: there is none. */
+  readonly team: NamedBody | null;
   /** What the operator should know. */
   readonly notes: readonly string[];
 }
@@ -71,13 +74,14 @@ const FIELDS = [
   'archive',
   'ai',
   'key',
+  'team',
 ];
 
 export const PROVIDER_IDS: readonly string[] = PROVIDERS.map(({ id }) => id);
 
 /**
  * Reads the text of an answers file.
- * @returns the answers, or every problem with them: with their form, with the settings and secrets of each environment, and with the key
+ * @returns the answers, or every problem with them: with their form, with the settings and secrets of each environment, and with team and key
  */
 export function readAnswers(
   text: string,
@@ -120,8 +124,14 @@ export function readAnswers(
     const given = environments.map((environment) => secretOf(surroundings.env, environment, name));
     if (given.some((text) => text?.startsWith('@'))) say(`${name} names a file that cannot be read`);
   }
-  const key = firstKey(file.key ?? 'first');
+  const key = namedBody(file.key ?? 'first');
   if (key === null) say('key must be the name of a gateway key, or an object with its name and limits');
+  const { team: givenTeam = null } = file;
+  const team = givenTeam === null ? null : namedBody(givenTeam);
+  if (givenTeam !== null && team === null)
+    say('team must be the name of a team, or an object with its name and limits');
+  if (team !== null && key?.team !== undefined)
+    say('key: its team is the one that the answers make: leave out one of the two');
 
   const plan = {
     worker: isName ? worker : 'weir',
@@ -137,6 +147,7 @@ export function readAnswers(
     archive: archive === true,
     ai: ai === true,
     key,
+    team,
   };
   const check = checked(plan, surroundings, say, [...problems]);
   if (check === null || problems.length > 0) return failure(problems);
@@ -182,7 +193,7 @@ function checked(
   for (const problem of check.problems)
     if (!said.some((text) => text.startsWith(`vars.${problem.setting}`)))
       say(problem.text + placeSuffix(problem, plan.environments));
-  if (check.keyProblem !== null) say(`key: ${check.keyProblem}`);
+  for (const problem of check.bodyProblems) say(problem);
   return check;
 }
 
@@ -322,10 +333,10 @@ function textOfSecret(given: string | null): string | null {
   }
 }
 
-function firstKey(value: unknown): FirstKey | null {
-  const key = isObject(value) ? value : { name: value };
-  const { name } = key;
-  return typeof name === 'string' && name !== '' ? { ...key, name } : null;
+function namedBody(value: unknown): NamedBody | null {
+  const body = isObject(value) ? value : { name: value };
+  const { name } = body;
+  return typeof name === 'string' && name !== '' ? { ...body, name } : null;
 }
 
 function textsOf(value: unknown): readonly string[] | null {

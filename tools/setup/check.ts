@@ -1,4 +1,4 @@
-/** Weir's own checks of a deployment that does not exist yet: the settings of each environment, the secrets that they need, and the first key. */
+/** Weir's own checks of a deployment that does not exist yet: the settings of each environment, the secrets that they need, the first team and the first key. */
 
 import { registerHooks } from 'node:module';
 import { secretsOfAuth } from '../../src/settings/auth.ts';
@@ -23,6 +23,7 @@ const [
   { misspeltSettings, weakSettings },
   { isOwnSecret },
   { checkNewKey },
+  { checkNewTeam },
   { SHIPPED_PRICES },
   { layerOf },
 ] = await Promise.all([
@@ -34,6 +35,7 @@ const [
   import('../../src/settings/settings.ts'),
   import('../../src/settings/providers.ts'),
   import('../../src/api/keys.ts'),
+  import('../../src/api/teams.ts'),
   import('../../src/metering/pricing/price-book.ts'),
   import('../../src/metering/pricing/price.ts'),
 ]);
@@ -49,6 +51,8 @@ export interface PlannedDeployment {
   readonly secrets: readonly string[];
   /** The body of `POST /admin/keys`; null: it is checked elsewhere. */
   readonly key: JsonObject | null;
+  /** The body of `POST /v1/admin/teams`; null: no team is made, or it is checked elsewhere. */
+  readonly team: JsonObject | null;
   /** Whether each environment gets a bucket for records. */
   readonly archive: boolean;
   /** Whether each environment gets the binding of Cloudflare's models. */
@@ -74,8 +78,8 @@ export interface PlannedProblem {
 
 export interface DeploymentCheck {
   readonly problems: readonly PlannedProblem[];
-  /** Whatever is wrong with the first key; null: nothing is. */
-  readonly keyProblem: string | null;
+  /** What is wrong with the first team and the first key. */
+  readonly bodyProblems: readonly string[];
   /** What the operator should know. */
   readonly notes: readonly string[];
   /** The names of all secrets of each environment. */
@@ -84,7 +88,7 @@ export interface DeploymentCheck {
 
 /** Reads the settings of each environment as its Worker will. Throws where `wrangler.toml` cannot be changed. */
 export function checkDeployment(
-  { worker, environments, vars, secrets: listed, key, archive, ai }: PlannedDeployment,
+  { worker, environments, vars, secrets: listed, key, team, archive, ai }: PlannedDeployment,
   { config, secretOf, now }: Surroundings,
 ): DeploymentCheck {
   const bucket = { name: 'records', jurisdiction: null };
@@ -98,7 +102,7 @@ export function checkDeployment(
   const found = new Map<string, { readonly setting: string; readonly environments: string[] }>();
   const notes = new Set<string>();
   const secrets = new Map<string, readonly string[]>();
-  let keyProblem: string | null = null;
+  const bodyProblems = new Set<string>();
   for (const environment of environments) {
     const table = environmentTable(text, environment);
     const present = objectOf(table.vars);
@@ -134,13 +138,19 @@ export function checkDeployment(
     }
     for (const { setting, message } of weakSettings(settings))
       notes.add(`${setting} of ${environment} ${message}`);
-    if (key === null || keyProblem !== null) continue;
-    const checked = checkNewKey(key, settings, [layerOf(settings.prices), SHIPPED_PRICES], now);
-    if (checked.kind === 'error') keyProblem = checked.error.message;
-    else for (const { message } of checked.value) notes.add(`key: ${message}`);
+    const bodies = [
+      { field: 'team', body: team, check: checkNewTeam },
+      { field: 'key', body: key, check: checkNewKey },
+    ];
+    for (const { field, body, check } of bodies) {
+      if (body === null) continue;
+      const checked = check(body, settings, [layerOf(settings.prices), SHIPPED_PRICES], now);
+      if (checked.kind === 'error') bodyProblems.add(`${field}: ${checked.error.message}`);
+      else for (const { message } of checked.value) notes.add(`${field}: ${message}`);
+    }
   }
   const problems = [...found].map(([text, problem]) => ({ text, ...problem }));
-  return { problems, keyProblem, notes: [...notes], secrets };
+  return { problems, bodyProblems: [...bodyProblems], notes: [...notes], secrets };
 }
 
 /** A secret whose value is not known here: every setting accepts one. */

@@ -270,6 +270,43 @@ test('the set-up makes no bucket with LEDGER=kv or "archive": false, and none ou
   expect(refused.text).toContain('archive must be false: R2 has no jurisdiction fedramp-high');
 });
 
+test('the set-up with a team makes it once, with the first key in it; a second run and one after a lost key make no other', async () => {
+  const cloudflare = await startFakeCloudflare();
+  cleanups.push(() => cloudflare.close());
+  await using weir = await startGateway();
+  const answers = {
+    ...{ providers: ['openai'], addresses: { production: weir.url } },
+    team: { name: 'search', budget: { USD: 500, per: 'month' }, per_key: { rpm: 60 } },
+  };
+  const folder = makeClone({ ...answers, key: 'search-ci' });
+  const dry = await setUp(folder, cloudflare, ['--dry-run'], { ADMIN_TOKEN });
+  for (const shown of [
+    `POST ${weir.url}/v1/admin/teams {"name":"search","budget":{"USD":500,"per":"month"},"per_key":{"rpm":60}}`,
+    `POST ${weir.url}/admin/keys {"name":"search-ci","team":"<the id of search>"}`,
+  ])
+    expect(dry.text).toContain(shown);
+  const read = async (path: string) => {
+    const response = await weir.fetch(path, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+    return objectsOf(objectOf(decodeObject(await response.text())).data);
+  };
+  const first = await setUp(folder, cloudflare, [], { ADMIN_TOKEN });
+  expect(first.code, first.text).toBe(0);
+  const [team] = await read('/v1/admin/teams');
+  expect(team).toMatchObject({ name: 'search', budget: { USD: 500, per: 'month' }, per_key: { rpm: 60 } });
+  expect(first.text).toContain(`The team search has the id ${String(team?.id)}`);
+  const again = await setUp(folder, cloudflare, [], { ADMIN_TOKEN });
+  expect(again.text).toContain('There is a key named search-ci');
+  writeFileSync(join(folder, 'answers.json'), JSON.stringify({ ...answers, key: 'second' }));
+  const second = await setUp(folder, cloudflare, [], { ADMIN_TOKEN });
+  expect(second.text).toContain('There is a team named search');
+  expect(await read('/v1/admin/teams')).toEqual([team]);
+  const keys = (await read('/admin/keys')).map(({ name, team: of }) => [name, of]);
+  expect(keys.toSorted()).toEqual([
+    ['search-ci', team?.id],
+    ['second', team?.id],
+  ]);
+});
+
 test('W12 the set-up with Cloudflare’s models ends with the answer of one in the terminal; a dry run needs no login', async () => {
   const cloudflare = await startFakeCloudflare();
   cleanups.push(() => cloudflare.close());

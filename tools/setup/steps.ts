@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { frames } from '../simulator/demo-stream.ts';
-import { decodeObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { type Answers, secretOf } from './answers.ts';
 import { printableName, shellWord } from './terminal-text.ts';
 import {
@@ -332,14 +332,21 @@ class Setup {
   }
 
   #keyStep(environment: string): Step {
-    const { key } = this.#answers;
+    const { key, team } = this.#answers;
     const address = this.#addresses.get(environment) ?? `<the address of ${environment}>`;
+    const ofTeam = team === null ? key : { ...key, team: `<the id of ${team.name}>` };
     return {
-      title: `A gateway key for ${environment}`,
+      title: `${team === null ? 'A' : 'A team and a'} gateway key for ${environment}`,
       shown: [
         `GET ${address}/health`,
         `GET ${address}/admin/keys`,
-        `POST ${address}/admin/keys ${JSON.stringify(key)}   # if there is none of this name`,
+        ...(team === null
+          ? []
+          : [
+              `GET ${address}/v1/admin/teams`,
+              `POST ${address}/v1/admin/teams ${JSON.stringify(team)}   # if there is none of this name`,
+            ]),
+        `POST ${address}/admin/keys ${JSON.stringify(ofTeam)}   # if there is none of this name`,
       ],
       run: () => this.#makeKey(environment),
     };
@@ -360,24 +367,32 @@ class Setup {
     const authorization = `Bearer ${token}`;
     await this.#answered(`${address}/health`, {});
     const listed = await this.#answered(`${address}/admin/keys`, { authorization });
+    const team = await this.#makeTeam(address, authorization);
     const { key: wanted } = this.#answers;
     const { name } = wanted;
     if (objectsOf(decodeObject(listed)?.data).some((key) => key.name === name)) {
       this.#print(`  There is a key named ${printableName(name)}. Its text was shown when it was made.`);
       return;
     }
-    const response = await fetch(`${address}/admin/keys`, {
-      method: 'POST',
-      headers: { authorization },
-      body: JSON.stringify(wanted),
-      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-    });
-    const text = await response.text();
-    const key = textOf(decodeObject(text)?.key);
-    if (response.status !== 201 || key === '')
-      throw new Error(`POST ${address}/admin/keys: ${response.status} ${text}`);
+    const body = team === null ? wanted : { ...wanted, team };
+    const key = await post(`${address}/admin/keys`, authorization, body, 'key');
     this.#keys.set(environment, key);
     for (const line of pasteLines(address, key, this.#answers.ai)) this.#print(line);
+  }
+
+  /** Makes the first team unless there is one of its name. @returns its id; null: the answers have none */
+  async #makeTeam(address: string, authorization: string): Promise<string | null> {
+    const { team } = this.#answers;
+    if (team === null) return null;
+    const listed = await this.#answered(`${address}/v1/admin/teams`, { authorization });
+    const known = objectsOf(decodeObject(listed)?.data).find(({ name }) => name === team.name);
+    if (known !== undefined) {
+      this.#print(`  There is a team named ${printableName(team.name)}.`);
+      return textOf(known.id);
+    }
+    const id = await post(`${address}/v1/admin/teams`, authorization, team, 'id');
+    this.#print(`  The team ${printableName(team.name)} has the id ${id}`);
+    return id;
   }
 
   /** Where a model needs no key, the set-up ends with an answer of one. */
@@ -453,6 +468,20 @@ class Setup {
       child.on('close', (code) => resolve({ code, stdout, stderr }));
     });
   }
+}
+
+/** @returns a field of what is created */
+async function post(url: string, authorization: string, body: JsonObject, field: string): Promise<string> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { authorization },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+  });
+  const text = await response.text();
+  const created = textOf(decodeObject(text)?.[field]);
+  if (response.status !== 201 || created === '') throw new Error(`POST ${url}: ${response.status} ${text}`);
+  return created;
 }
 
 /** What wrangler says of a Worker that was never deployed. */

@@ -212,7 +212,7 @@ describe('G13 the keys of a team', () => {
 });
 
 describe.each(['kv', 'object'])('with LEDGER=%s', (LEDGER) => {
-  test('G13 records have the team of the key, and reports and lists are by team', async () => {
+  test('G13 records have the team of the key, and reports and lists are by team, reports with its name', async () => {
     await using own = await startLimited({ vars: { LEDGER } });
     const { gateway } = own;
     const get = async (path: string) => jsonOf(await gateway.fetch(path, { headers: ADMIN }));
@@ -226,6 +226,16 @@ describe.each(['kv', 'object'])('with LEDGER=%s', (LEDGER) => {
       rows = objectsOf((await all()).data);
     const counts = Object.fromEntries(rows.map((row) => [textOf(row.team), row.requests]));
     expect(counts).toEqual({ [team]: 2, '': 1 });
+    const names = rows.map((row) => [row.team, row.team_name]).toSorted();
+    expect(names).toEqual([
+      ['', undefined],
+      [team, 'a'],
+    ]);
+    const csv = await gateway.fetch('/v1/usage?group_by=team&format=csv', { headers: ADMIN });
+    const lines = (await csv.text()).split('\r\n');
+    expect(lines[0]).toMatch(/^team,team_name,requests,/);
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${team},a,2,`)));
+    expect(lines).toContainEqual(expect.stringMatching(/^,,1,/));
     expect(await get(`/v1/usage?team=${team}`)).toMatchObject({ total: { requests: 2 } });
     const listed = objectsOf((await get(`/v1/usage/records?team=${team}`)).data);
     expect(listed.map((record) => record.team)).toEqual([team, team]);

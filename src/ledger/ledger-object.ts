@@ -652,8 +652,9 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async changeKey(change: KeyChange): Promise<KeyChangeResult> {
-    const missing = await this.#joinTeam(change.limits);
-    if (missing !== null) return missing;
+    // A key whose change is refused joins no team.
+    const refused = this.#key.refusalOf(change) ?? (await this.#joinTeam(change.limits));
+    if (refused !== null) return refused;
     const result = await this.#key.changeKey(change);
     await this.#holder.changed();
     return result;

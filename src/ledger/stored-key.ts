@@ -84,10 +84,26 @@ export class StoredKey implements KeyCalls {
     if (this.#ports.sql.exec(query, JSON.stringify(users)).toArray().length > 0) await this.revokeKey(id);
   }
 
+  /** Why a change is refused; null: it is not. */
+  refusalOf(change: KeyChange): Exclude<KeyChangeResult, { kind: 'changed' }> | null {
+    const changed = this.#changed(change);
+    return changed.kind === 'changed' ? null : changed;
+  }
+
   #change(change: KeyChange): KeyChangeResult {
+    const changed = this.#changed(change);
+    if (changed.kind !== 'changed') return changed;
+    const { limits, ...result } = changed;
+    if (change.replacesLimits || Object.keys(change.limits).length > 0) storeLimits(this.#ports.sql, limits);
+    this.#store(result.key);
+    return result;
+  }
+
+  /** What a change makes of the key. */
+  #changed(change: KeyChange) {
     const { key, limits, replacesLimits = false } = change;
     const { sql } = this.#ports;
-    if (this.isSurelyRevoked) return { kind: 'revoked' };
+    if (this.isSurelyRevoked) return { kind: 'revoked' } as const;
     const stored = replacesLimits && !this.#isReadable ? undefined : this.#read();
     const team = teamOf(key.limits);
     // The key stays in its team unless the change names another one.
@@ -99,10 +115,8 @@ export class StoredKey implements KeyCalls {
     const current = stored ?? key;
     const changed = { ...applyChange(current, change), limits: encodeLimits(parsedLimits.limits) };
     const tooLarge = this.#ports.isTeam ? teamSizeProblem(changed) : sizeProblem(changed);
-    if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
-    if (replacesLimits || Object.keys(limits).length > 0) storeLimits(sql, parsedLimits.limits);
-    this.#store(changed);
-    return { kind: 'changed', key: changed, before: current };
+    if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' } as const;
+    return { kind: 'changed', key: changed, before: current, limits: parsedLimits.limits } as const;
   }
 
   /**

@@ -211,6 +211,74 @@ describe('G13 the keys of a team', () => {
   });
 });
 
+describe('G13 a key whose entry has no room for its team', () => {
+  /** Fields of a key that take so many bytes as JSON. */
+  const sized = (bytes: number): JsonObject => {
+    const models = ['deepseek/*', ...Array.from({ length: 4 }, (_, n) => `${n}${'x'.repeat(150)}`)];
+    const name = 'n';
+    const rest = bytes - JSON.stringify([name, models]).length - 3;
+    return { name, models: [...models, 'y'.repeat(rest)] };
+  };
+  const teamsOfKeys = async () => {
+    const { data } = await jsonOf(await limited.gateway.fetch('/admin/keys', { headers: ADMIN }));
+    return new Map(objectsOf(data).map((key) => [key.id, key.team]));
+  };
+  const message = /must not take more than \d+ bytes$/;
+
+  test('is not made: a 400 names the bound, and no key counts at the team', async () => {
+    const team = await create({ rpm: 5 });
+    const post = (fields: JsonObject) =>
+      limited.gateway.post('/admin/keys', { ...fields, team }, { headers: ADMIN });
+    expect(await errorOf(await post(sized(813)))).toMatchObject({
+      status: 400,
+      error: { param: 'models', message: expect.stringMatching(message) },
+    });
+    expect(await show(team)).toMatchObject({ keys: 0 });
+    expect((await post(sized(812))).status).toBe(201);
+    expect(await show(team)).toMatchObject({ keys: 1 });
+  });
+
+  test('keeps what it had when a PATCH names the team, and does not count at the team', async () => {
+    const [team, other] = [await create({ rpm: 5 }), await create({ rpm: 5 })];
+    const plain = await limited.create(sized(850));
+    const small = await limited.create({ ...sized(812), team: other });
+    const bound = { ...small, fields: { rpm: 9, team } };
+    for (const { id, fields } of [{ ...plain, fields: { team } }, bound]) {
+      const response = await limited.patch({ id, token: '' }, fields);
+      expect(await errorOf(response)).toMatchObject({
+        status: 400,
+        error: { param: 'models', message: expect.stringMatching(message) },
+      });
+    }
+    expect(await show(team)).toMatchObject({ keys: 0 });
+    expect(await show(other)).toMatchObject({ keys: 1 });
+    const listed = await teamsOfKeys();
+    expect([listed.get(plain.id), listed.get(small.id)]).toEqual([undefined, other]);
+    expect(await burst([plain, small], 1)).toEqual([
+      { status: 200, by: null },
+      { status: 200, by: null },
+    ]);
+    expect(await show(other)).toMatchObject({ requests: { remaining: 4 } });
+  });
+
+  test('is rotated at the bound: its secrets belong to the team, and lists have it with its team', async () => {
+    const team = await create({ rpm: 3 });
+    const key = await limited.create({ ...sized(812), team });
+    for (let rotations = 0; rotations < 2; rotations++) {
+      const rotated = await limited.gateway.post(
+        `/v1/admin/keys/${key.id}/rotate`,
+        { overlap_hours: 1 },
+        { headers: ADMIN },
+      );
+      const { key: token, team: shown } = await jsonOf(rotated);
+      expect([rotated.status, shown]).toEqual([200, team]);
+      expect(await burst([{ id: key.id, token: textOf(token) }], 1)).toEqual([{ status: 200, by: null }]);
+    }
+    expect((await teamsOfKeys()).get(key.id)).toBe(team);
+    expect(await show(team)).toMatchObject({ keys: 1, requests: { remaining: 1 } });
+  });
+});
+
 describe.each(['kv', 'object'])('with LEDGER=%s', (LEDGER) => {
   test('G13 records have the team of the key, and reports and lists are by team, reports with its name', async () => {
     await using own = await startLimited({ vars: { LEDGER } });

@@ -231,6 +231,8 @@ const CLOCK_READERS = [
   'ledger/ledger-object.ts',
   'durable-responses/feature.ts',
   'durable-responses/response-object.ts',
+  // Ends calls of objects, in requests and in objects.
+  'shared/durable-objects.ts',
 ];
 
 describe.each(sources.map((source) => [source.path, source] as const))('src/%s', (_, source) => {

@@ -128,6 +128,8 @@ export const ERRORS = {
   secret_unreadable: { status: 503, type: OF_SERVER, retryAfterSeconds: 5, fault: 'gateway' },
   /** the key's ledger object cannot be reached within 5 s, and `BUDGET_FAIL` is `closed`; or a change of a key needs it */
   ledger_unreachable: { status: 503, type: OF_SERVER, fault: 'gateway' },
+  /** the key's ledger object [gets more requests than it takes](docs/operations.md#limits-of-the-ledger), and `BUDGET_FAIL` is `closed` */
+  ledger_overloaded: { status: 503, type: OF_SERVER, retryAfterSeconds: 2, fault: 'gateway' },
   /** in records: the object of a [background response](docs/durable-responses.md#what-ends-a-run) restarted during the run */
   interrupted: { status: 503, type: OF_SERVER, fault: 'gateway' },
   /** the provider responds with 503 or 529, or a key with limits is kept from an [outage that may be billed](docs/routing.md#circuit-breaker) */

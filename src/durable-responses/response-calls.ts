@@ -3,7 +3,7 @@ import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { ChargedRecord } from '../metering/record.ts';
 import type { KeptState } from '../protocols/openai-responses/session.ts';
-import { callTwice } from '../shared/durable-objects.ts';
+import { callOnce, callTwice } from '../shared/durable-objects.ts';
 
 /** The Durable Object namespace of `ResponseObject` (`WEIR_RESPONSES`). */
 export interface ResponseNamespace {
@@ -128,7 +128,7 @@ export function repeatedCalls(objects: ResponseNamespace): ResponseNamespace {
     getByName: (name) => {
       const newStub = () => objects.getByName(name);
       return {
-        start: (request) => newStub().start(request),
+        start: (request) => callOnce(() => newStub().start(request)),
         put: (response) => callTwice(newStub, (stub) => stub.put(response)),
         read: (owner, maxChars) => callTwice(newStub, (stub) => stub.read(owner, maxChars)),
         input: (owner, maxChars) => callTwice(newStub, (stub) => stub.input(owner, maxChars)),

@@ -125,7 +125,12 @@ function start(
         has_queue: queue !== null,
         waiting_records: isObject ? await deadLetters.count() : 0,
         has_archive: isObject && hasArchive,
-        full_keys: isObject ? await ledgers.getByName(FIRST_DIRECTORY).fullLedgers() : [],
+        full_keys: isObject
+          ? await callTwice(
+              () => ledgers.getByName(FIRST_DIRECTORY),
+              (directory) => directory.fullLedgers(),
+            )
+          : [],
       }),
       compareCache: isObject ? createCompareCache(client) : null,
     },

@@ -5,7 +5,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import type { KeyCallContext, KeyObjects } from '../http/context.ts';
 import { KeysInKv } from '../http/keys-in-kv.ts';
 import { placeError } from '../settings/placement.ts';
-import { callTwice } from '../shared/durable-objects.ts';
+import { callTwice, failureOf, type ObjectFailure } from '../shared/durable-objects.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import {
@@ -44,17 +44,11 @@ export class LedgerClient implements KeyObjects {
     send: (ledger: LedgerStub) => Promise<Value>,
   ): Promise<Result<Value, ApiError>> {
     const ledgers = this.#ledgers;
-    const timeout = Promise.withResolvers<never>();
-    const cancelTimer = clock.startTimer(LEDGER_TIMEOUT_MS, () =>
-      timeout.reject(new Error(`No answer within ${LEDGER_TIMEOUT_MS} ms`)),
-    );
     try {
       if (ledgers === null) throw new Error('WEIR_LEDGER is not bound');
       const newStub = () => ledgers.getByName(name);
-      const answer = await Promise.race([
-        callTwice(newStub, (ledger) => catchUnreadable(send(ledger))),
-        timeout.promise,
-      ]);
+      const limit = { ms: LEDGER_TIMEOUT_MS, startTimer: clock.startTimer };
+      const answer = await callTwice(newStub, (ledger) => catchUnreadable(send(ledger)), limit);
       if (answer.kind === 'unreadable') throw answer.error;
       return ok(answer.value);
     } catch (error) {
@@ -68,11 +62,10 @@ export class LedgerClient implements KeyObjects {
           apiError('ledger_unreadable', `What is stored of this key cannot be read: ${reason}. ${REPAIR}`),
         );
       }
-      log({ event: 'ledger_unreachable', request_id: requestId, key_id: keyId, reason: String(error) });
-      const message = "This key's ledger object (WEIR_LEDGER) can't be reached: try again";
-      return failure(apiError('ledger_unreachable', message));
-    } finally {
-      cancelTimer();
+      const cause = failureOf(error);
+      const entry = { request_id: requestId, key_id: keyId, cause, reason: String(error) };
+      log({ event: 'ledger_unreachable', ...entry });
+      return failure(UNREACHABLE[cause]);
     }
   }
 
@@ -132,6 +125,24 @@ export class LedgerClient implements KeyObjects {
     else await this.call(context, keyId, (ledger) => ledger.revokeKey(keyId));
   }
 }
+
+const BROKEN = apiError(
+  'ledger_unreachable',
+  "This key's ledger object (WEIR_LEDGER) can't be reached: try again",
+);
+
+const UNREACHABLE: Readonly<Record<ObjectFailure, ApiError>> = {
+  overloaded: apiError(
+    'ledger_overloaded',
+    "This key's ledger object (WEIR_LEDGER) gets more requests than it takes: try again later",
+  ),
+  slow: apiError(
+    'ledger_unreachable',
+    `This key's ledger object (WEIR_LEDGER) gives no answer within ${LEDGER_TIMEOUT_MS / 1000} s: try again`,
+  ),
+  reset: BROKEN,
+  failed: BROKEN,
+};
 
 const REPAIR =
   'An admin sets its limits anew with PUT /admin/keys/<id>/limits, removes them with DELETE, or revokes the key';

@@ -48,6 +48,7 @@ import { BudgetAlerts } from './limits/budget-alerts.ts';
 import { forgetSpent, hasErasedSpent } from './limits/erased-spent.ts';
 import { Holder } from './limits/holder.ts';
 import { changeLimits, createLimitTables, type LimitsRow, readLimitsRow } from './limits/limit-tables.ts';
+import { boundedParents } from './limits/parent-calls.ts';
 import { nextExpiry, type Reservation, type ReserveRequest } from './limits/reservations.ts';
 import { addToBudget, currentTopUps } from './limits/top-ups.ts';
 import type { ArchiveBucket } from './records/archive.ts';
@@ -388,9 +389,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   #erase(names: readonly string[], cursor: UserCursor, beforeId: string | null): Promise<ErasedUserPart> {
     const eraseSums = (sessions: ErasedSums['sessions']) =>
-      this.#objects
-        .getByName(directoryOf(this.#keyId))
-        .eraseSums(this.#keyId, { users: names, beforeId, sessions });
+      callTwice(
+        () => this.#objects.getByName(directoryOf(this.#keyId)),
+        (directory) => directory.eraseSums(this.#keyId, { users: names, beforeId, sessions }),
+      );
     return this.#records.eraseUser(names, cursor, beforeId, eraseSums);
   }
 
@@ -610,7 +612,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       now: () => Date.now(),
       parent:
         this.#teamId === null
-          ? (team) => this.#objects.getByName(user === null ? teamObject(team) : keyId)
+          ? boundedParents(
+              (team) => this.#objects.getByName(user === null ? teamObject(team) : keyId),
+              () => Date.now(),
+            )
           : null,
       isRevoked: () =>
         user === null && (this.#key.isRevoked || (this.#teamId !== null && !this.#key.isStored)),

@@ -42,7 +42,15 @@ const SOON_MS = 20;
 const PASSED_MS = 1500;
 
 /** `lost`: the call runs, and its result does not arrive. */
-type Trouble = 'none' | 'fails' | 'lost' | 'hangs';
+type Trouble = 'none' | 'fails' | 'lost' | 'hangs' | 'overloaded' | 'reset';
+
+/** What the runtime says of a call that an object did not get. */
+const NOT_TAKEN: Partial<Record<Trouble, () => Error>> = {
+  fails: () => new Error('The object is gone'),
+  overloaded: () => Object.assign(new Error('Durable Object is overloaded.'), { overloaded: true }),
+  reset: () =>
+    Object.assign(new Error('Durable Object reset.'), { durableObjectReset: true, retryable: true }),
+};
 
 /**
  * A clock on which waits of 1.5 s at most are over after 20 ms, with all that is due by then.
@@ -170,7 +178,8 @@ export class LimitedGateway {
     const { sql } = this;
     const call = async <Value>(name: string, act: () => Value): Promise<Value> => {
       this.calls.push(name);
-      if (this.trouble === 'fails') throw new Error('The object is gone');
+      const error = NOT_TAKEN[this.trouble]?.();
+      if (error !== undefined) throw error;
       const value = act();
       if (this.trouble === 'lost') throw new Error('The answer is lost');
       return this.trouble === 'hangs' ? new Promise(() => {}) : value;

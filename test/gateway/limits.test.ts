@@ -284,19 +284,27 @@ describe('G2 a key with limits', () => {
   });
 });
 
-describe.each(['fails', 'lost', 'hangs'] as const)('G6 the ledger object %s', (trouble) => {
+describe.each([
+  ['fails', 'ledger_unreachable', 'failed', 2],
+  ['lost', 'ledger_unreachable', 'failed', 2],
+  ['reset', 'ledger_unreachable', 'reset', 2],
+  ['hangs', 'ledger_unreachable', 'slow', 1],
+  ['overloaded', 'ledger_overloaded', 'overloaded', 1],
+] as const)('G6 the ledger object: %s', (trouble, code, cause, calls) => {
   test('BUDGET_FAIL=closed: 503, no upstream, and nothing stays reserved', async () => {
     const gateway = new LimitedGateway();
     const token = await gateway.key({ budget: { tokens: 1e6 } });
     gateway.trouble = trouble;
     const pending = gateway.ask(token);
     const response = await pending;
-    expect([response.status, (await errorOf(response)).code]).toEqual([503, 'ledger_unreachable']);
+    expect([response.status, (await errorOf(response)).code]).toEqual([503, code]);
+    expect(response.headers.get('retry-after')).toBe(trouble === 'overloaded' ? '2' : null);
     gateway.trouble = 'none';
     await gateway.idle();
     expect(gateway.calls).not.toContain('upstream');
+    expect(gateway.calls.filter((call) => call === 'reserve')).toHaveLength(calls);
     expect([gateway.sql.count('reservations'), gateway.sql.count('spent')]).toEqual([0, 0]);
-    expect(gateway.logged).toContainEqual(expect.objectContaining({ event: 'ledger_unreachable' }));
+    expect(gateway.logged).toContainEqual(expect.objectContaining({ event: 'ledger_unreachable', cause }));
   });
 
   test('BUDGET_FAIL=open: the request is sent, and charged once the object is reachable', async () => {

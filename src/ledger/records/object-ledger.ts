@@ -4,7 +4,7 @@ import type { Ledger, ListedRecord, RecordPage, RecordQuery, ReportQuery } from 
 import type { UsageRecord } from '../../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import { factsOf, Report } from '../../metering/report.ts';
-import { callTwice } from '../../shared/durable-objects.ts';
+import { callOnce, callTwice } from '../../shared/durable-objects.ts';
 import { MAX_PART_RECORDS } from '../../shared/limits.ts';
 import type { Log } from '../../shared/log-event.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
@@ -45,7 +45,7 @@ export class ObjectLedger implements Ledger {
     const byKey = Map.groupBy(records, (record) => record.key_id);
     await Promise.all(
       [...byKey].map(async ([keyId, own]) => {
-        const forgotten = await this.#ledger(keyId).settle(own, this.#ports.recordDays);
+        const forgotten = await callOnce(() => this.#ledger(keyId).settle(own, this.#ports.recordDays));
         for (const id of forgotten) {
           const record = own.find(({ request_id }) => request_id === id);
           const reason = 'it is older than RECORD_DAYS, and may have been counted';
@@ -131,7 +131,7 @@ export class ObjectLedger implements Ledger {
   }
 
   putRefusals(batch: RefusalBatch): Promise<void> {
-    return this.#ledger(FIRST_DIRECTORY).takeRefusals(batch);
+    return callOnce(() => this.#ledger(FIRST_DIRECTORY).takeRefusals(batch));
   }
 
   async refusals(query: RefusalQuery): Promise<Result<readonly RefusalRow[], ApiError>> {

@@ -34,6 +34,11 @@ export class BreakableLedger extends LedgerObject {
     this.#fuse.steps = steps;
   }
 
+  /** Ends the instance. */
+  async die(): Promise<void> {
+    this.ctx.abort('killed by the test');
+  }
+
   /** The object is as one that another version has filled. */
   async becomeFull(): Promise<void> {
     this.ctx.storage.sql.exec('CREATE TABLE test_is_full (x)');

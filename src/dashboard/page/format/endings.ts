@@ -44,6 +44,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   internal_error: 'The gateway failed. Its log has the reason.',
   interrupted: 'The gateway restarted during the request.',
   ledger_unreachable: "The key's ledger could not be reached.",
+  ledger_overloaded: "The key's ledger got more requests than it takes.",
   ledger_unreadable: 'The ledger of the key cannot be read.',
 };
 

@@ -37,6 +37,7 @@ const REASONS: Readonly<Record<ErrorCode | 'previous_response_not_found', string
   access_unreachable: 'Cloudflare Access cannot be reached',
   secret_unreadable: 'A secret that it needs cannot be read',
   ledger_unreachable: "the key's ledger cannot be reached",
+  ledger_overloaded: "the key's ledger gets more requests than it takes",
   origin_loop: 'ORIGIN leads back to the Worker',
   upstream_credential: "the provider refuses the deployment's key",
   upstream_balance: "the provider refuses the deployment's balance",

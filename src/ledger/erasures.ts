@@ -4,8 +4,9 @@ import type { KeyStore } from '../auth/keys.ts';
 import type { Erasures, RequestContext } from '../http/context.ts';
 import { type Erasure, isRefusing, putErasing, sameRunning } from '../http/erasure.ts';
 import { callTwice } from '../shared/durable-objects.ts';
-import { ERASURES, type LedgerNamespace } from './ledger-calls.ts';
+import { ERASURES, type ErasureCalls, type LedgerNamespace } from './ledger-calls.ts';
 import type { Sql } from './limits/limit-tables.ts';
+import type { Role } from './roles/role.ts';
 
 /** `erasure` is JSON. */
 const TABLE =
@@ -21,7 +22,9 @@ export interface ErasureRunPorts {
   readonly setAlarm: (at: number) => Promise<void>;
 }
 
-export class ErasureRun {
+export class ErasureRun implements Role, ErasureCalls {
+  readonly kind = 'the erasures';
+  readonly jobs = [() => this.#takeStep()];
   readonly #ports: ErasureRunPorts;
 
   constructor(ports: ErasureRunPorts) {
@@ -30,13 +33,13 @@ export class ErasureRun {
   }
 
   /** Starts an erasure, unless one of the same user runs. A repeated call changes nothing. */
-  async start(erasure: Erasure): Promise<Erasure> {
+  async startErasure(erasure: Erasure): Promise<Erasure> {
     const running = sameRunning(this.#all, erasure);
     if (running !== undefined && running.id !== erasure.id) return running;
     if (running === undefined) this.#put(erasure);
     try {
       // Without an await before it, so that there is never an erasure without an alarm.
-      await this.#ports.setAlarm(this.nextDue ?? erasure.dueAt);
+      await this.#ports.setAlarm(this.#nextDue ?? erasure.dueAt);
       await this.#refuse();
     } catch (error) {
       // Nothing has begun, because the user's requests are not refused.
@@ -46,26 +49,30 @@ export class ErasureRun {
     return running ?? erasure;
   }
 
-  find(id: string): Erasure | null {
+  async findErasure(id: string): Promise<Erasure | null> {
     return this.#all.find((erasure) => erasure.id === id) ?? null;
   }
 
+  get hasWork(): boolean {
+    return this.#nextDue !== null;
+  }
+
   /** When the next step of any erasure is due, in ms since the epoch; null: there is none. */
-  get nextDue(): number | null {
+  get #nextDue(): number | null {
     const query = 'SELECT min(due) AS due FROM erasures';
     return this.#ports.sql.exec<{ due: number | null }>(query).toArray()[0]?.due ?? null;
   }
 
   /** @returns when the alarm is due again */
-  async alarm(): Promise<number | null> {
+  async #takeStep(): Promise<number | null> {
     const { now, step } = this.#ports;
     const [erasure] = this.#all.filter(({ dueAt }) => dueAt <= now()).sort((a, b) => a.dueAt - b.dueAt);
-    if (erasure === undefined) return this.nextDue;
+    if (erasure === undefined) return this.#nextDue;
     const next = await step(erasure);
     if (next === null) this.#delete(erasure);
     else this.#put(next);
     if (next === null || !isRefusing(next)) await this.#refuse();
-    return this.nextDue;
+    return this.#nextDue;
   }
 
   get #all(): readonly Erasure[] {

@@ -38,16 +38,22 @@ export interface LedgerNamespace {
 
 /** A stub that has thrown may fail forever: get a new one from the namespace. */
 export interface LedgerStub
-  extends RecordCalls,
+  extends KeyObjectCalls,
+    UserObjectCalls,
+    TeamObjectCalls,
     DirectoryCalls,
     FirstDirectoryCalls,
-    LimitCalls,
-    KeyCalls,
-    ParentCalls,
-    UserCalls,
-    TeamCalls,
     ErasureCalls,
     AlertCalls {}
+
+/** Of the object of a key. */
+export interface KeyObjectCalls extends RecordCalls, LimitCalls, SettleCalls, OwnLimitCalls, KeyCalls {}
+
+/** Of the object of a user. */
+export interface UserObjectCalls extends UserCalls, SettleCalls {}
+
+/** Of the object of a team. */
+export interface TeamObjectCalls extends TeamCalls, OwnLimitCalls {}
 
 /** The usage records of one key. */
 interface RecordCalls {
@@ -105,7 +111,7 @@ export function directoryOf(keyId: string): string {
 export const ERASURES = '*erasures';
 
 /** The erasures of users. Only the object named {@link ERASURES} has them. */
-interface ErasureCalls {
+export interface ErasureCalls {
   /** Starts an erasure. @returns the one of the same user that runs already, or this one */
   startErasure(erasure: Erasure): Promise<Erasure>;
   findErasure(id: string): Promise<Erasure | null>;
@@ -115,7 +121,7 @@ interface ErasureCalls {
 export const ALERTS = '*alerts';
 
 /** Alerts to the operator. Only the object named {@link ALERTS} has them. Repeated calls change nothing. */
-interface AlertCalls {
+export interface AlertCalls {
   /** @returns until when nothing more has to be reported of the provider (ms since the epoch); null: each further failure does */
   takeCalls(counts: ProviderCounts): Promise<number | null>;
   /** @returns until when there is no other alert of the subject (ms since the epoch) */
@@ -123,7 +129,7 @@ interface AlertCalls {
 }
 
 /** The sums over keys, and their records. Only the objects named in {@link DIRECTORIES} have them. */
-interface DirectoryCalls {
+export interface DirectoryCalls {
   /**
    * Stores what a key has. A repeated or late message changes nothing.
    * @returns the hours of the message (since the epoch) of which it has not all records
@@ -150,7 +156,7 @@ interface DirectoryCalls {
 }
 
 /** Only the object named {@link FIRST_DIRECTORY} has these. */
-interface FirstDirectoryCalls {
+export interface FirstDirectoryCalls {
   /** Objects of 0.2 call it with their day sums. */
   takeDays(keyId: string, rows: readonly DayRow[]): Promise<void>;
   /** Notes that the object of a key is full and deletes records, or cannot archive them, or can again. */
@@ -162,18 +168,28 @@ interface FirstDirectoryCalls {
   refusals(query: RefusalQuery): Promise<readonly RefusalRow[]>;
 }
 
-/** The limits of one key. */
-export interface LimitCalls {
-  /** Admits or refuses a request: one call checks all limits. */
-  reserve(request: ReserveRequest): Promise<Reservation>;
+/** Requests that end. Keys and their users have them. */
+export interface SettleCalls {
   /** Settles a request whose record is stored elsewhere (LEDGER=kv), or that was not sent. A repeated call changes nothing. */
   settleReservation(id: string, charge: Charge): Promise<void>;
   /** Settles a request that may have no reservation; it then counts on that UTC day. A repeated call changes nothing. */
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
+  /** Returns to the parent what the object holds in advance. */
+  returnLease(): Promise<void>;
+}
+
+/** What a key has, and a team as well. */
+export interface OwnLimitCalls extends Pick<ParentCalls, 'openUser' | 'lease'>, Pick<KeyCalls, 'changeKey'> {
   /** @param listed the limits that KV lists for the key, for an object that never had any */
   standing(listed?: JsonObject | null): Promise<KeyStanding>;
   /** Raises the current period of one budget. A repeated call changes nothing. */
   addToBudget(added: NewTopUp, listed?: JsonObject | null): Promise<TopUpResult>;
+}
+
+/** The limits of one key. */
+export interface LimitCalls {
+  /** Admits or refuses a request: one call checks all limits. */
+  reserve(request: ReserveRequest): Promise<Reservation>;
   /** The stored limits as they are. */
   limitsRow(): Promise<LimitsRow>;
   /** Sets the limits that the fields name, as `readLimits` reads them. Invalid fields change nothing. */
@@ -193,8 +209,6 @@ interface UserCalls {
    * @returns false while requests of the user run
    */
   eraseLimits(hash: string): Promise<boolean>;
-  /** Returns to the key what the user's object holds in advance. */
-  returnLease(): Promise<void>;
   /** Deletes the object of a user whose key is revoked, once the key has counted all charges. @returns false while requests of the user run */
   clearUser(): Promise<boolean>;
 }

@@ -3,7 +3,14 @@ import { timingSafeEqual } from 'node:crypto';
 import { createGateway, type GatewayPorts } from '../../src/gateway.ts';
 import type { Erasure } from '../../src/http/erasure.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
-import type { KeyCalls, LedgerNamespace, LedgerStub, LimitCalls } from '../../src/ledger/ledger-calls.ts';
+import type {
+  KeyCalls,
+  LedgerNamespace,
+  LedgerStub,
+  LimitCalls,
+  OwnLimitCalls,
+  SettleCalls,
+} from '../../src/ledger/ledger-calls.ts';
 import {
   changeLimits,
   readLimitStatus,
@@ -184,7 +191,9 @@ export class LimitedGateway {
       if (this.trouble === 'lost') throw new Error('The answer is lost');
       return this.trouble === 'hangs' ? new Promise(() => {}) : value;
     };
-    const stub: LimitCalls = {
+    const stub: LimitCalls &
+      Pick<SettleCalls, 'settleReservation' | 'settleUnreserved'> &
+      Pick<OwnLimitCalls, 'standing' | 'addToBudget'> = {
       reserve: (request) =>
         call('reserve', () => {
           this.onReserve();

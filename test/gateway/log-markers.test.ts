@@ -412,6 +412,7 @@ test.each(['hash', 'off'])(
     const sent: Readonly<Record<string, unknown>>[] = [];
     const alerts = new OperatorAlerts({
       sql: new MemorySql(),
+      now: () => gateway.clock.now(),
       settings: async () => ({ percents: [], target: null }),
       wake: async () => {},
       fetch: async () => new Response(),
@@ -422,15 +423,15 @@ test.each(['hash', 'off'])(
       denied: [refuse(401, said(SENTENCE), HEADS)],
       busy: [refuse(503, said(SENTENCE), HEADS)],
     };
-    const gateway = new RoutedGateway(behaviors, {
+    const gateway: RoutedGateway = new RoutedGateway(behaviors, {
       ...{ USERS, USER_HASH_KEY: 'a secret of users', RETRIES: '0', ACME_KEY: 'key-of-acme' },
       PROVIDERS: { acme: { base_url: 'https://acme/v1', api_key: 'ACME_KEY' } },
       WEIR_LEDGER: {
         getByName: () => ({
-          takeCalls: (counts: ProviderCounts) => alerts.takeCalls(counts, gateway.clock.now()),
+          takeCalls: (counts: ProviderCounts) => alerts.takeCalls(counts),
           noteAlert: (alert: OperatorAlert) => {
             sent.push({ ...alert });
-            return alerts.note(alert, gateway.clock.now());
+            return alerts.noteAlert(alert);
           },
         }),
       } as never,

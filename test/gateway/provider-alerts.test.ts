@@ -22,6 +22,7 @@ class Watched {
   readonly gateway: RoutedGateway;
   readonly #object = new OperatorAlerts({
     sql: new MemorySql(),
+    now: () => this.gateway.clock.now(),
     settings: async () => ({ percents: [], target: null }),
     wake: async () => {},
     fetch: async () => new Response(),
@@ -29,17 +30,16 @@ class Watched {
   });
 
   constructor(behaviors: Readonly<Record<string, Script[]>>, env: JsonObject = {}) {
-    const now = () => this.gateway.clock.now();
     const object = {
       takeCalls: async (counts: ProviderCounts) => {
         this.reports.push(counts);
         if (this.isBroken) throw new Error('Network connection lost');
-        return this.#object.takeCalls(counts, now());
+        return this.#object.takeCalls(counts);
       },
       noteAlert: async (alert: OperatorAlert) => {
         if (alert.event === 'circuit_opened')
           this.alerts.push({ event: alert.event, ...alert.fields, text: alert.text });
-        return this.#object.note(alert, now());
+        return this.#object.noteAlert(alert);
       },
     };
     this.gateway = new RoutedGateway(behaviors, {

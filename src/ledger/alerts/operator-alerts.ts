@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../shared/json.ts';
 import type { Log, LogEvent } from '../../shared/log-event.ts';
 import type { Sql } from '../limits/limit-tables.ts';
+import type { Job, Role } from '../roles/role.ts';
 import { type AlertSettings, plainText, sendAlert, wordsOf } from './send-alert.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -46,6 +47,8 @@ export const SILENT_MS = HOUR_MS;
 
 export interface OperatorAlertPorts {
   readonly sql: Sql;
+  /** In ms since the epoch. */
+  readonly now: () => number;
   readonly settings: () => Promise<AlertSettings>;
   /** Has the alarm run at once. */
   readonly wake: () => Promise<void>;
@@ -71,12 +74,18 @@ type AlertRow = {
   readonly tries: number;
 };
 
-export class OperatorAlerts {
+export class OperatorAlerts implements Role {
+  readonly kind = 'the alerts';
+  readonly jobs: readonly Job[] = [(now) => this.send(now)];
   readonly #ports: OperatorAlertPorts;
 
   constructor(ports: OperatorAlertPorts) {
     this.#ports = ports;
     for (const table of TABLES) ports.sql.exec(table);
+  }
+
+  get hasWork(): boolean {
+    return this.nextDue !== null;
   }
 
   /** When an alert is to be sent next, in ms since the epoch; null: none is. */
@@ -87,11 +96,11 @@ export class OperatorAlerts {
 
   /**
    * Counts what an isolate has seen of a provider, and notes that it is failing. A repeated message changes nothing.
-   * @param now in ms since the epoch
    * @returns until when nothing more has to be reported of it; null: each further failure does
    */
-  async takeCalls(counts: ProviderCounts, now: number): Promise<number | null> {
+  async takeCalls(counts: ProviderCounts): Promise<number | null> {
     const { sql } = this.#ports;
+    const now = this.#ports.now();
     const { isolate, provider, slots, last } = counts;
     sql.exec('DELETE FROM provider_calls WHERE at <= ?', now - WINDOW_MS);
     const known = sql.exec<{ isolate: string }>(
@@ -113,16 +122,16 @@ export class OperatorAlerts {
       .toArray();
     const { calls = 0, failures = 0 } = sum ?? {};
     if (failures < MIN_FAILURES || failures * 2 <= calls) return null;
-    return this.note(providerFailing(provider, { calls, failures, last }), now);
+    return this.noteAlert(providerFailing(provider, { calls, failures, last }));
   }
 
   /**
    * Notes and logs an alert, unless there was one of its subject lately.
-   * @param now in ms since the epoch
    * @returns until when there is no other of this subject, in ms since the epoch
    */
-  async note({ event, subject, silentMs, fields, text }: OperatorAlert, now: number): Promise<number> {
+  async noteAlert({ event, subject, silentMs, fields, text }: OperatorAlert): Promise<number> {
     const { settings, log, wake, sql } = this.#ports;
+    const now = this.#ports.now();
     const { target } = await settings();
     // Without an await from here to the insertion, so that two isolates cannot both note it.
     const [earlier] = sql

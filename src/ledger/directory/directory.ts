@@ -6,6 +6,7 @@ import { QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
 import type { RowsResult } from '../records/sums.ts';
 import type { SumsMessage } from '../records/unsent-sums.ts';
 import type { SessionDay } from '../records/user-records.ts';
+import type { Job, Role } from '../roles/role.ts';
 import { type ActiveHours, activeHours, keysOfHour } from './active-keys.ts';
 import { type ReportPart, reportPart } from './directory-reports.ts';
 import {
@@ -54,7 +55,9 @@ export interface FoundRecord {
   readonly next: string | null;
 }
 
-export class Directory {
+export class Directory implements Role {
+  readonly kind = 'a directory';
+  readonly jobs: readonly Job[] = [(now) => this.#deleteOld(now)];
   readonly #ports: DirectoryPorts;
   readonly #tables: DirectoryTables;
 
@@ -65,7 +68,7 @@ export class Directory {
   }
 
   /** @returns the hours of the message (since the epoch) of which records are missing */
-  takeSums(keyId: string, { records, ...sums }: SumsMessage): readonly number[] {
+  async takeSums(keyId: string, { records, ...sums }: SumsMessage): Promise<readonly number[]> {
     const { sql, transaction } = this.#ports;
     return transaction(() => {
       this.#tables.take(keyId, sums);
@@ -74,16 +77,16 @@ export class Directory {
     });
   }
 
-  reportPart(query: ReportQuery, after: string | null): Promise<ReportPart> {
+  async reportPart(query: ReportQuery, after: string | null): Promise<ReportPart> {
     const { sql, read } = this.#ports;
     return reportPart(sql, query, after, (keyId, own) => read(keyId, (ledger) => ledger.report(own)));
   }
 
-  listRecent(query: RecordQuery): RecentPage {
+  async listRecent(query: RecordQuery): Promise<RecentPage> {
     return listRecent(this.#ports.sql, query);
   }
 
-  activeHours(query: RecordQuery, beforeKey: string | null): ActiveHours {
+  async activeHours(query: RecordQuery, beforeKey: string | null): Promise<ActiveHours> {
     return activeHours(this.#ports.sql, query, beforeKey);
   }
 
@@ -102,11 +105,11 @@ export class Directory {
     return { record: null, next: keyIds.at(-1) ?? null };
   }
 
-  keyIdsAfter(after: string): readonly string[] {
+  async keyIdsAfter(after: string): Promise<readonly string[]> {
     return this.#tables.keyIdsAfter(after, MAX_KEY_IDS);
   }
 
-  eraseSums(keyId: string, { users, beforeId, sessions }: ErasedSums): void {
+  async eraseSums(keyId: string, { users, beforeId, sessions }: ErasedSums): Promise<void> {
     const { sql, transaction } = this.#ports;
     const until = beforeId === null ? null : Math.floor(idTime(beforeId) / DAY_MS);
     transaction(() => {
@@ -120,7 +123,7 @@ export class Directory {
   }
 
   /** @returns when the alarm is due again */
-  alarm(now: number): number | null {
+  #deleteOld(now: number): number | null {
     const { sql, transaction, maxRecordBytes } = this.#ports;
     if (this.#tables.isEmpty) return null;
     const hasMore = transaction(() => {

@@ -1,9 +1,16 @@
-/** The directory of 0.2, which had all keys: has them tell their own directories, and answers for those that have not. */
-import type { ReportQuery } from '../../metering/ledger.ts';
-import type { LedgerStub } from '../ledger-calls.ts';
+/**
+ * The object `*`: counts of refused requests, and keys whose objects are full. It was the directory of all keys in 0.2: has them tell
+ * their own directories, and answers for those that have not.
+ */
+import type { FullKey, ReportQuery } from '../../metering/ledger.ts';
+import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
+import type { FirstDirectoryCalls, LedgerStub } from '../ledger-calls.ts';
+import { createFullLedgers, type FullLedger, listFull, noteFull } from '../records/full-ledgers.ts';
 import type { DayRow } from '../records/sum-columns.ts';
 import { requestsOf, SumTable } from '../records/sum-tables.ts';
+import type { Job, Role } from '../roles/role.ts';
 import { MergedRows, type ReportPart, readKeys } from './directory-reports.ts';
+import { createRefusals, sumRefusals, takeRefusals } from './refusals.ts';
 
 /** What 0.2 reads after a rollback. */
 const LEDGER_DAYS = new SumTable('ledger_days', { day: 'INTEGER', key: 'TEXT' });
@@ -17,14 +24,23 @@ const RETRY_AFTER_MS = 60_000;
 export interface FirstDirectoryPorts {
   readonly sql: SqlStorage;
   readonly transaction: <Value>(act: () => Value) => Value;
+  /** In ms since the epoch. */
+  readonly now: () => number;
+  /** Has the alarm run at once. */
+  readonly wake: () => Promise<void>;
+  /** Calls the object of a key. */
   readonly read: <Value>(keyId: string, call: (ledger: LedgerStub) => Promise<Value>) => Promise<Value>;
 }
 
-export class FirstDirectory {
+export class FirstDirectory implements Role, FirstDirectoryCalls {
+  readonly kind = 'the first directory';
+  readonly jobs: readonly Job[] = [(now) => this.#askKeys(now)];
   readonly #ports: FirstDirectoryPorts;
 
   constructor(ports: FirstDirectoryPorts) {
     this.#ports = ports;
+    createRefusals(ports.sql);
+    createFullLedgers(ports.sql);
     LEDGER_DAYS.create(ports.sql);
     ports.sql.exec('CREATE TABLE IF NOT EXISTS unannounced (key TEXT PRIMARY KEY) STRICT, WITHOUT ROWID');
     ports.sql.exec(
@@ -46,8 +62,8 @@ export class FirstDirectory {
   }
 
   /** Stores day sums from an object of 0.2, for readers of 0.2. */
-  takeDays(keyId: string, rows: readonly DayRow[]): void {
-    const { sql, transaction } = this.#ports;
+  async takeDays(keyId: string, rows: readonly DayRow[]): Promise<void> {
+    const { sql, transaction, wake } = this.#ports;
     transaction(() => {
       const sums = rows.map(({ day, dimensions, columns }) => ({
         key: [day, keyId, ...dimensions],
@@ -68,10 +84,29 @@ export class FirstDirectory {
       );
       this.#listKeys();
     });
+    await wake();
+  }
+
+  async noteFull(keyId: string, ledger: FullLedger): Promise<void> {
+    const { sql, transaction, now } = this.#ports;
+    transaction(() => noteFull(sql, keyId, ledger, now()));
+  }
+
+  async fullLedgers(): Promise<readonly FullKey[]> {
+    return listFull(this.#ports.sql, this.#ports.now());
+  }
+
+  async takeRefusals(batch: RefusalBatch): Promise<void> {
+    const { sql, transaction } = this.#ports;
+    transaction(() => takeRefusals(sql, batch));
+  }
+
+  async refusals(query: RefusalQuery): Promise<readonly RefusalRow[]> {
+    return sumRefusals(this.#ports.sql, query);
   }
 
   /** The report of the keys whose directories know nothing of them yet. */
-  reportPart(query: ReportQuery, after: string | null): Promise<ReportPart> {
+  async reportPart(query: ReportQuery, after: string | null): Promise<ReportPart> {
     const { read } = this.#ports;
     const keyIds = this.#unannounced(after ?? '');
     const span = { from: query.fromMs, to: query.toMs };
@@ -86,7 +121,7 @@ export class FirstDirectory {
   }
 
   /** The ids of keys that wait to be asked, in order, after this one. */
-  keyIdsAfter(after: string): readonly string[] {
+  async keyIdsAfter(after: string): Promise<readonly string[]> {
     return this.#unannounced(after);
   }
 
@@ -100,7 +135,7 @@ export class FirstDirectory {
   }
 
   /** Asks keys to tell their directories what they have. @returns when the alarm is due again */
-  async alarm(now: number): Promise<number | null> {
+  async #askKeys(now: number): Promise<number | null> {
     const { sql, read } = this.#ports;
     const keyIds = this.#unannounced('');
     let isStuck = false;

@@ -34,8 +34,10 @@ class Operator {
   readonly statuses: number[] = [];
   target: AlertSettings['target'] = TARGET;
   wakes = 0;
+  #now = NOW;
   readonly alerts = new OperatorAlerts({
     sql: this.sql,
+    now: () => this.#now,
     settings: async () => ({ percents: [], target: this.target }),
     wake: async () => void this.wakes++,
     fetch: async (_, init) => {
@@ -52,7 +54,8 @@ class Operator {
     now = NOW,
     provider = 'openai',
   ): Promise<number | null> {
-    return this.alerts.takeCalls({ isolate, provider, slots, last: LAST }, now);
+    this.#now = now;
+    return this.alerts.takeCalls({ isolate, provider, slots, last: LAST });
   }
 
   note(fields: Partial<OperatorAlert> = {}, now = NOW): Promise<number> {
@@ -63,7 +66,8 @@ class Operator {
       fields: { provider: 'openai' },
       text: 'openai refuses the key',
     };
-    return this.alerts.note({ ...alert, ...fields }, now);
+    this.#now = now;
+    return this.alerts.noteAlert({ ...alert, ...fields });
   }
 
   get events(): unknown[] {

@@ -1,0 +1,135 @@
+/** What the objects of keys and of teams have in common: limits of their own, with alerts, and holders that lease from them. */
+import type { KeyStanding, NewTopUp, TopUpResult } from '../../auth/key-limits.ts';
+import type { KeyChange, KeyChangeResult, KeyStore } from '../../auth/keys.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { OwnLimitCalls } from '../ledger-calls.ts';
+import type { LeaseAnswer, LeaseMessage, OpenAnswer, ParentCalls } from '../limits/allowance.ts';
+import { BudgetAlerts } from '../limits/budget-alerts.ts';
+import { Holder, type HolderPorts } from '../limits/holder.ts';
+import { createLimitTables } from '../limits/limit-tables.ts';
+import { boundedParents } from '../limits/parent-calls.ts';
+import { nextExpiry } from '../limits/reservations.ts';
+import { addToBudget, currentTopUps } from '../limits/top-ups.ts';
+import { StoredKey } from '../stored-key.ts';
+import type { RolePorts } from './ports.ts';
+import { answerWithin, type Job, succeeds } from './role.ts';
+
+/** A request waits so long for what other users hold in advance. */
+const MAX_RETURN_MS = 1000;
+/** KV must not delay the next alarm. */
+const MAX_NAME_MS = 10_000;
+
+/** What differs between the holders of users, keys and teams. */
+interface HolderIdentity extends Pick<HolderPorts, 'level' | 'name' | 'isRevoked'> {
+  /** A new stub of the parent: the key of a user; of a key its team of that id. Null: it has none. */
+  readonly openParent: ((team: string) => ParentCalls) | null;
+  /** In the log: a key's id, also for its users; of a team the name of its object. */
+  readonly keyId: string;
+  /** The name of the object of a child. */
+  readonly childObject: (child: string) => string;
+}
+
+/** The limits of an object, with its alarm and the objects of its children. */
+export function openHolder(ports: RolePorts, identity: HolderIdentity): Holder {
+  const { sql, transaction, now, alarm, objects, forget, log } = ports;
+  const { level, name, openParent, isRevoked, keyId, childObject } = identity;
+  return new Holder({
+    ...{ level, name, isRevoked, sql, transaction, now, forget },
+    parent: openParent && boundedParents(openParent, now),
+    returnLease: async (child) => {
+      await succeeds(objects().getByName(childObject(child)).returnLease(), MAX_RETURN_MS);
+    },
+    wakeBy: (time) => alarm.wakeBy(time),
+    log: (entry) => log({ ...entry, key_id: keyId }),
+  });
+}
+
+interface LimitedIdentity extends Omit<HolderIdentity, 'isRevoked'> {
+  /** Reads its name from KV. */
+  readonly readName: (store: KeyStore) => Promise<string | null>;
+  /** Null: it is a key. */
+  readonly teamId: string | null;
+}
+
+export abstract class LimitedRole implements OwnLimitCalls {
+  protected readonly ports: RolePorts;
+  protected readonly holder: Holder;
+  readonly #alerts: BudgetAlerts;
+  readonly #isTeam: boolean;
+  #key: StoredKey | null = null;
+  protected readonly settleExpired: Job = () => this.holder.alarm();
+  protected readonly sendAlerts: Job = async (now) => {
+    await this.#alerts.note(now);
+    return this.#alerts.send(now);
+  };
+
+  constructor(ports: RolePorts, { readName, teamId, ...identity }: LimitedIdentity) {
+    const { sql, transaction, alertSettings, store, fetch, log } = ports;
+    this.ports = ports;
+    this.#isTeam = teamId !== null;
+    this.holder = openHolder(ports, {
+      ...identity,
+      // A team is stored from its creation on.
+      isRevoked: () => this.key.isRevoked || (this.#isTeam && !this.key.isStored),
+    });
+    createLimitTables(sql);
+    this.#alerts = new BudgetAlerts({
+      ...{ keyId: identity.keyId, teamId, sql, transaction, settings: alertSettings, fetch, log },
+      keyName: async () => store && (await answerWithin(readName(store), MAX_NAME_MS)),
+    });
+  }
+
+  /** The key or the team itself. Its table is created with the first use. */
+  protected get key(): StoredKey {
+    const { sql, transaction, store, startTimer } = this.ports;
+    this.#key ??= new StoredKey({
+      ...{ sql, transaction, store },
+      isTeam: this.#isTeam,
+      wait: (ms) => new Promise((resolve) => startTimer(ms, resolve)),
+    });
+    return this.#key;
+  }
+
+  protected get hasLimitWork(): boolean {
+    return nextExpiry(this.ports.sql) !== null || this.#alerts.nextDue !== null;
+  }
+
+  /** Has alerts sent by the alarm, as soon as what was spent reaches one. */
+  protected async noteAlerts(): Promise<void> {
+    const now = this.ports.now();
+    if (await this.#alerts.note(now)) await this.ports.alarm.setBy(now);
+  }
+
+  async standing(listed: JsonObject | null = null): Promise<KeyStanding> {
+    const { sql, now } = this.ports;
+    const limits = this.holder.limits(listed);
+    return { ...this.holder.standing(limits), topUps: currentTopUps(sql, limits, now()) };
+  }
+
+  async addToBudget(added: NewTopUp, listed: JsonObject | null = null): Promise<TopUpResult> {
+    const { sql, transaction, now } = this.ports;
+    const limits = this.holder.limits(listed);
+    return transaction(() => addToBudget(sql, limits, added, now()));
+  }
+
+  async changeKey(change: KeyChange): Promise<KeyChangeResult> {
+    const result = await this.key.changeKey(change);
+    await this.holder.changed();
+    return result;
+  }
+
+  async openUser(child: string, listed: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
+    await this.ports.alarm.read();
+    return this.holder.openChild(child, listed, hash);
+  }
+
+  async lease(message: LeaseMessage): Promise<LeaseAnswer> {
+    const { alarm } = this.ports;
+    await alarm.read();
+    const answer = await this.holder.lend(message);
+    const until = message.erased?.until ?? null;
+    if (until !== null) await alarm.setBy(until);
+    if (message.charges.length > 0) await this.noteAlerts();
+    return answer;
+  }
+}

@@ -1,6 +1,7 @@
 /** The chunks of the canonical stream, for chat and for legacy completions. The order of keys here is their order on the wire. */
 
 import type { JsonObject } from '../shared/json.ts';
+import type { DocumentCitation } from './citations.ts';
 import type { FinishReason } from './finish-reason.ts';
 import type { ChatLogprobs, TextLogprobs } from './logprobs.ts';
 import type { Usage } from './usage.ts';
@@ -45,6 +46,9 @@ export interface Delta {
   refusal?: string;
   /** What the choice cites. Only beside its finish. */
   annotations?: readonly JsonObject[];
+  /** A text block begins, and what it cites of the request's documents. Only for clients whose texts are blocks. */
+  begins_block?: true;
+  citations?: readonly DocumentCitation[];
   tool_calls?: readonly ToolCallDelta[];
   /** Reasoning that the upstream wants back, signed or encrypted, in OpenRouter's form. */
   reasoning_details?: readonly JsonObject[];

@@ -1,5 +1,13 @@
 /** The sources that an output cites, in the form of OpenAI's chat (`url_citation`): collected until its finish, once each (C11). */
-import { hasItems, isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+import {
+  hasItems,
+  isObject,
+  type JsonObject,
+  objectOf,
+  readArray,
+  readCount,
+  readText,
+} from '../shared/json.ts';
 
 /** A page that the whole output cites. */
 export interface Source {
@@ -77,6 +85,74 @@ function chatAnnotation(annotation: JsonObject): JsonObject {
   if (type !== 'url_citation' || isObject(annotation.url_citation) || readText(url) === undefined)
     return annotation;
   return { type, ...rest, url_citation: { start_index, end_index, title, url } };
+}
+
+/** A document of the request that may be cited, as its client counts and names it. */
+export interface CitableDocument {
+  /** Its place among all documents of the client's request. */
+  readonly index: number;
+  readonly title: string | null;
+}
+
+/** The documents of one request whose citations can reach its client. */
+export const MAX_CITABLE_DOCUMENTS = 256;
+
+/** The names of both ends of a cited place, by its type. */
+const PLACES = {
+  char_location: ['start_char_index', 'end_char_index'],
+  page_location: ['start_page_number', 'end_page_number'],
+  content_block_location: ['start_block_index', 'end_block_index'],
+} as const;
+
+/** What a place in a document is counted in. */
+export type PlaceType = keyof typeof PLACES;
+
+/**
+ * A citation of one of the request's documents, in the form of Anthropic: https://platform.claude.com/docs/en/build-with-claude/citations
+ * (2026-11-29). No other client protocol has a type for it: OpenAI's `file_citation` needs the id of a stored file (openai 7.55,
+ * `ResponseOutputText.FileCitation`), Gemini's `citationMetadata` is of sources that the model recites, and its `retrievedContext` of
+ * what Google retrieved (@google/genai 3.3).
+ */
+export interface DocumentCitation {
+  readonly type: PlaceType;
+  readonly cited_text: string;
+  readonly document_index: number;
+  readonly document_title: string | null;
+  readonly file_id: string | null;
+  readonly [end: `${'start' | 'end'}_${string}`]: number;
+}
+
+/** A citation as a provider has it. */
+interface UpstreamCitation {
+  readonly type: PlaceType;
+  readonly text: string;
+  /** Its place among the documents that the provider got. */
+  readonly document: unknown;
+  readonly start: unknown;
+  readonly end: unknown;
+  readonly fileId?: string | undefined;
+}
+
+/**
+ * The citation as the client's request counts and names its documents; null: it names no place in a document that the client can cite.
+ * @param documents all that the provider got, in its order; null: one that no citation can name
+ */
+export function documentCitation(
+  { type, text, document, start, end, fileId }: UpstreamCitation,
+  documents: readonly (CitableDocument | null)[],
+): DocumentCitation | null {
+  const cited = documents[readCount(document) ?? documents.length] ?? null;
+  const [from, to] = [readCount(start), readCount(end)];
+  if (cited === null || from === undefined || to === undefined) return null;
+  const [startName, endName] = PLACES[type];
+  const { index: document_index, title: document_title } = cited;
+  const place: Readonly<Record<string, number>> = { [startName]: from, [endName]: to };
+  return { type, cited_text: text, document_index, document_title, ...place, file_id: fileId ?? null };
+}
+
+/** Whether a citation of this type is of a place in a document. */
+export function isPlaceType(type: unknown): type is PlaceType {
+  return typeof type === 'string' && Object.hasOwn(PLACES, type);
 }
 
 /** The citations of one choice, or of all choices of an output. */

@@ -121,6 +121,10 @@ export interface CitedDocument {
   readonly context?: string | undefined;
   /** The text of the document. Absent: the block is a file. */
   readonly text?: string;
+  /** The same text in the parts in which the client sent it, and in which its citations count. Absent: in one. */
+  readonly chunks?: readonly string[];
+  /** Its place among the client's documents. Absent: no citation of it can reach the client. */
+  readonly index?: number | undefined;
 }
 
 export interface TextBlock extends BlockBase {

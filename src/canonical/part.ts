@@ -2,7 +2,7 @@
 
 import { type JsonObject, readText } from '../shared/json.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
-import type { Source } from './citations.ts';
+import type { DocumentCitation, Source } from './citations.ts';
 import type { UpstreamError } from './error.ts';
 import type { FinishMeaning } from './finish-reason.ts';
 import type { Logprobs } from './logprobs.ts';
@@ -53,6 +53,10 @@ export interface ChoicePart {
   readonly annotations?: readonly JsonObject[];
   /** Pages that the choice cites as a whole. */
   readonly sources?: readonly Source[];
+  /** The content, or what follows where there is none, begins a text block. Only where {@link citations} are for blocks. */
+  readonly beginsBlock?: true;
+  /** What the text block cites of the request's documents: of the block that the part begins, if it does. */
+  readonly citations?: readonly DocumentCitation[];
   /** There was an image, which no client gets. */
   readonly hasImage?: true;
   readonly logprobs: Logprobs | null;

@@ -54,12 +54,17 @@ export async function runToDeadline<Value>(
 /** How an attempt's response is read. */
 export function eventReaderOptions(request: CompletionRequest, attempt: Attempt): EventReaderOptions {
   const { context, route, policies } = request;
-  const { target, choices, passthrough, toolNames, toolKeys, endpoint, forcedTools = [] } = attempt.traits;
+  const { target, choices, passthrough, toolNames, toolKeys, endpoint, forcedTools, documents } =
+    attempt.traits;
   const { provider, model } = target;
   const { clock, random } = context.ports;
   return {
     protocol: passthrough?.protocol ?? endpoint.protocol,
-    quirks: forcedTools.length === 0 ? (provider.quirks ?? {}) : { ...provider.quirks, forcedTools },
+    quirks: {
+      ...provider.quirks,
+      ...(forcedTools === undefined ? {} : { forcedTools }),
+      ...(documents === undefined ? {} : { documents }),
+    },
     vendorTokens: provider.vendorTokens ?? (() => null),
     policies,
     maxEventBytes: context.settings.maxEventBytes,

@@ -56,6 +56,8 @@ export interface TargetTraits extends AttemptTraits {
   readonly toolKeys?: ToolKeys;
   /** The tools of a request that forces a call, by the names sent upstream, where the model may write it as text. Absent: none. */
   readonly forcedTools?: readonly string[];
+  /** That of {@link TranslationReport}. */
+  readonly documents?: TranslationReport['documents'];
   /** The endpoint that speaks the client's protocol; null: the request is translated. */
   readonly passthrough: PassthroughEndpoint | null;
   /** The endpoint of a translated request. */
@@ -252,7 +254,7 @@ async function writeFitted(
 function targetRequestOf(
   held: ReplayedBody,
   { target, passthrough, api, endpoint, scope, form, limited, canonical }: TargetForm,
-  { body, json, itemTexts, headers, fitted, replaced, report: { dropped, changed } }: FittedText,
+  { body, json, itemTexts, headers, fitted, replaced, report: { dropped, changed, documents } }: FittedText,
   rows: TargetRows,
   { route }: ReplayedRequest,
 ): TargetRequest {
@@ -276,6 +278,7 @@ function targetRequestOf(
   const { toolNames, toolKeys } = replaced;
   if (toolNames !== undefined) traits.toolNames = toolNames;
   if (toolKeys !== undefined) traits.toolKeys = toolKeys;
+  if (documents !== undefined) traits.documents = documents;
   if (target.provider.quirks?.writesCallsAsText === true) traits.forcedTools = forcedTools(body);
   const targetRequest = {
     body,

@@ -41,6 +41,8 @@ const NEWEST: ClaudeFamily = {
   takesSchemas: true,
   // No beta header is needed: https://platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-8.
   takesSystemTurns: true,
+  // "All active models"; not Haiku 3: https://platform.claude.com/docs/en/build-with-claude/citations (2026-11-29).
+  takesCitations: true,
   cachesPrefixes: true,
 };
 
@@ -109,7 +111,12 @@ const CLAUDE_3_5: ClaudeFamily = {
   thinking: [],
   noThinking: 'absent',
 };
-const CLAUDE_3: ClaudeFamily = { ...CLAUDE_3_5, models: ['claude-3*', 'claude-2*'], maxTokens: 4096 };
+const CLAUDE_3: ClaudeFamily = {
+  ...CLAUDE_3_5,
+  models: ['claude-3*', 'claude-2*'],
+  maxTokens: 4096,
+  takesCitations: false,
+};
 
 /** Servers with the Messages API and other models: only what an older Claude accepts. */
 const OTHERS: ClaudeFamily = {
@@ -122,6 +129,7 @@ const OTHERS: ClaudeFamily = {
   thinking: ['enabled', 'adaptive'],
   noThinking: 'absent',
   takesDisplay: false,
+  takesCitations: false,
   cachesPrefixes: false,
 };
 

@@ -1,4 +1,5 @@
 /** Which fields of a request may be dropped without changing the output, and the report of what a translation dropped or changed. */
+import type { CitableDocument } from '../canonical/citations.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { fieldOf } from '../facts/fields.ts';
 import { hasItems, type JsonObject, ownValue } from '../shared/json.ts';
@@ -13,6 +14,8 @@ interface ClientFields {
 /** Collects the names of dropped and changed fields of one request, and the first reason for which it is not sent. */
 export class TranslationReport {
   readonly mode: Unsupported;
+  /** The documents of the body, in its order; null: one that no citation in the answer can name. Undefined: all are. */
+  documents: readonly (CitableDocument | null)[] | undefined;
   readonly #provider: string;
   readonly #dropped = new ReportedFields();
   readonly #changed = new ReportedFields();

@@ -528,6 +528,7 @@ export class Normalizer {
     const reasoning = passesReasoning ? part.reasoning : '';
     const details = passesReasoning ? part.reasoningDetails : stripDetails(part.reasoningDetails, state);
     const logprobs = part.logprobs === null ? null : toChatLogprobs(part.logprobs);
+    const { beginsBlock, citations } = part;
     const finish_reason = this.#finish(part, state);
     const hasUpdate =
       part.content !== '' ||
@@ -536,6 +537,8 @@ export class Normalizer {
       toolCalls.length > 0 ||
       details.length > 0 ||
       logprobs !== null ||
+      beginsBlock === true ||
+      citations !== undefined ||
       finish_reason !== null ||
       state.finish === 'held';
     const isFirst = !state.isStarted && (hasUpdate || part.hasRole);
@@ -548,6 +551,8 @@ export class Normalizer {
     if (part.refusal !== '') delta.refusal = part.refusal;
     const annotations = finish_reason === null ? [] : this.#annotations(state);
     if (annotations.length > 0) delta.annotations = annotations;
+    if (beginsBlock === true) delta.begins_block = true;
+    if (citations !== undefined) delta.citations = citations;
     if (toolCalls.length > 0) delta.tool_calls = toolCalls;
     if (details.length > 0) delta.reasoning_details = details;
     state.isStarted = true;

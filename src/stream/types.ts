@@ -1,5 +1,6 @@
 /** The interfaces of the stream: what it reads from (a provider protocol), what it writes to (a client protocol), and its context. */
 import type { Chunk, Shape } from '../canonical/chunk.ts';
+import type { CitableDocument } from '../canonical/citations.ts';
 import type { ApiError, FailureReason, UpstreamError } from '../canonical/error.ts';
 import type { ChunkPart, StreamMeter } from '../canonical/part.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
@@ -70,6 +71,11 @@ export interface ProtocolQuirks {
   readonly writesCallsAsText?: true;
   /** The names of the tools of a request that forces a call, where the model may write it as text. Absent: no call may be a text. */
   readonly forcedTools?: readonly string[];
+  /**
+   * The documents of a request that is to cite them, in the provider's order; null: one that no citation can name. Absent: citations of
+   * documents reach no client.
+   */
+  readonly documents?: readonly (CitableDocument | null)[];
   /** Reads the cost from the provider's usage object: an integer of 10^-9 US dollars. */
   readonly costOf?: (usage: JsonObject) => number | undefined;
   /** Counts the billed searches of a Responses `web_search_call` if the usage has no such count. Absent: one for each call. */

@@ -459,7 +459,7 @@ describe('A11 Converse, requests', () => {
           citations,
         },
       },
-      { document: { format: 'txt', name: 'document', source: { text: 'A' }, citations } },
+      { document: { format: 'txt', name: 'document', source: { content: [{ text: 'A' }] }, citations } },
       { document: { format: 'pdf', name: 'p', source: { bytes: 'QUJD' }, context: 'Old.', citations } },
       { document: { format: 'pdf', name: 'q', source: { bytes: 'QUJD' } } },
       { text: facts.data },

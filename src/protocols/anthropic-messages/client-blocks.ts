@@ -1,5 +1,6 @@
 /** Splits deltas into the content blocks of a message, for the streamed and the non-streaming writer. */
 import type { Delta, ToolCallDelta } from '../../canonical/chunk.ts';
+import type { DocumentCitation } from '../../canonical/citations.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { JsonProgress } from '../../shared/json-progress.ts';
 import { type BlockPiece, BlockSequencer, type BlockWriter } from '../shared/block-sequencer.ts';
@@ -18,6 +19,8 @@ export interface BlockSink {
   /** The signature of the open reasoning block, which is closed next. */
   sign(detail: JsonObject): void;
   close(): void;
+  /** What the open text block cites. */
+  cite(citation: DocumentCitation): void;
   /** A reasoning state without a text. No block is open. */
   reasoningState(state: ReasoningState): void;
 }
@@ -49,6 +52,9 @@ type MessagePiece = BlockPiece &
     | { readonly kind: 'text' | 'reasoning'; readonly call: null }
     | { readonly kind: 'call'; readonly call: MessageCall }
     | { readonly kind: 'sign'; readonly call: null; readonly detail: JsonObject }
+    /** What follows of text is a block of its own. */
+    | { readonly kind: 'divide'; readonly call: null }
+    | { readonly kind: 'cite'; readonly call: null; readonly citation: DocumentCitation }
     | { readonly kind: 'state'; readonly call: null; readonly state: ReasoningState }
   );
 
@@ -61,6 +67,12 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
   readonly #calls = new Map<number, MessageCall>();
   #open: OpenBlock['kind'] | null = null;
   #openCall: MessageCall | null = null;
+  /** The open text block gets no further text. */
+  #isDivided = false;
+  /** What the text block cites whose text has not begun. */
+  readonly #cited: DocumentCitation[] = [];
+  /** Their size as JSON, in UTF-16 units. */
+  #citedChars = 0;
   #progress = new JsonProgress();
   #input: InputForm = 'unknown';
   /** The arguments, while their form is unknown. */
@@ -72,8 +84,9 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
     this.#maxWaitingChars = maxWaitingChars;
   }
 
+  /** The kind of the block that further pieces continue; null: none. */
   get openKind(): OpenBlock['kind'] | null {
-    return this.#open;
+    return this.#isDivided ? null : this.#open;
   }
 
   get openCall(): MessageCall | null {
@@ -108,10 +121,15 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
     const details = delta.reasoning_details ?? [];
     if (details.length === 0) this.#addText('reasoning', reasoning);
     else this.#addDetails(details, reasoning);
+    if (delta.begins_block === true) this.#sequencer.add({ kind: 'divide', call: null, text: '' });
+    for (const citation of delta.citations ?? []) {
+      const extraChars = JSON.stringify(citation).length;
+      this.#sequencer.add({ kind: 'cite', call: null, text: '', extraChars, citation });
+    }
     this.#addText('text', delta.content ?? '');
     this.#addText('text', delta.refusal ?? '');
     for (const call of delta.tool_calls ?? []) this.#addFragment(call);
-    return this.#sequencer.waitingChars <= this.#maxWaitingChars;
+    return this.#sequencer.waitingChars + this.#citedChars <= this.#maxWaitingChars;
   }
 
   /**
@@ -120,6 +138,7 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
    */
   finish(isTruncated = false): void {
     this.#sequencer.finish();
+    this.#endText();
     this.#close(isTruncated);
   }
 
@@ -127,7 +146,14 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
     switch (piece.kind) {
       case 'call':
         return this.#writeCall(piece.call, piece.text);
+      case 'divide':
+        this.#endText();
+        this.#isDivided = this.#open === 'text';
+        return;
+      case 'cite':
+        return this.#cite(piece.citation);
       case 'state':
+        this.#endText();
         this.#close();
         return this.#sink.reasoningState(piece.state);
       case 'sign':
@@ -135,7 +161,7 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
         this.#sink.sign(piece.detail);
         return this.#close();
       default:
-        if (this.#open !== piece.kind) this.#openBlock({ kind: piece.kind });
+        if (this.openKind !== piece.kind) this.#openBlock({ kind: piece.kind });
         this.#sink.text(piece.text);
     }
   }
@@ -203,12 +229,33 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
   }
 
   #openBlock(block: OpenBlock): void {
+    if (block.kind !== 'text') this.#endText();
     this.#close();
     this.#open = block.kind;
     this.#sink.open(block);
+    if (block.kind === 'text') this.#writeCited();
+  }
+
+  #cite(citation: DocumentCitation): void {
+    if (this.openKind === 'text') return this.#sink.cite(citation);
+    this.#cited.push(citation);
+    this.#citedChars += JSON.stringify(citation).length;
+  }
+
+  /** What a block without a text cites is for the text before it, as what pages are cited (recorded, bedrock--nova2-grounding-citations). */
+  #endText(): void {
+    if (this.#open === 'text') this.#writeCited();
+    this.#cited.length = 0;
+    this.#citedChars = 0;
+  }
+
+  #writeCited(): void {
+    for (const citation of this.#cited.splice(0)) this.#sink.cite(citation);
+    this.#citedChars = 0;
   }
 
   #close(isTruncated = false): void {
+    this.#isDivided = false;
     if (this.#open === null) return;
     if (this.#openCall !== null && !isTruncated) this.#endInput();
     this.#open = null;

@@ -1,5 +1,6 @@
 /** Builds what clients of Messages receive: the message object, its content blocks, stream events and tool-use ids. */
 
+import type { DocumentCitation } from '../../canonical/citations.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import { decodeBase64Url, encodeBase64Url } from '../../shared/encoding.ts';
@@ -87,7 +88,7 @@ function initialUsage(estimatedPromptTokens: number): MessageUsage {
 
 /** A content block of a message. */
 export type MessageBlock =
-  | { readonly type: 'text'; readonly text: string; readonly citations: readonly never[] }
+  | { readonly type: 'text'; readonly text: string; readonly citations: readonly DocumentCitation[] }
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'redacted_thinking'; readonly data: string }
   | {
@@ -125,9 +126,10 @@ export function contentBlock(
   text = '',
   signature = '',
   input: JsonObject = {},
+  citations: readonly DocumentCitation[] = [],
 ): MessageBlock {
   // The schema also allows null, but @ai-sdk/anthropic 3.0.138 refuses it in a non-streaming response.
-  if (block.kind === 'text') return { type: 'text', text, citations: [] };
+  if (block.kind === 'text') return { type: 'text', text, citations };
   if (block.kind === 'reasoning') return { type: 'thinking', thinking: text, signature };
   // `direct`: the model made the call, not a program that runs at Anthropic.
   return { type: 'tool_use', id: toToolUseId(block.id), name: block.name, input, caller: { type: 'direct' } };
@@ -202,6 +204,11 @@ const DELTAS = {
 export function blockDelta(index: number, kind: keyof typeof DELTAS, text: string): string {
   const [type, key] = DELTAS[kind];
   return `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${key}":${JSON.stringify(text)}}}`;
+}
+
+/** The JSON of `content_block_delta` with a citation of the text block. */
+export function citationDelta(index: number, citation: DocumentCitation): string {
+  return JSON.stringify({ type: 'content_block_delta', index, delta: { type: 'citations_delta', citation } });
 }
 
 /** The JSON of `content_block_stop`. */

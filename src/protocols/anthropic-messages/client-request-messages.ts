@@ -1,6 +1,13 @@
 /** Parses the system text and the messages of a Messages request into turns, with reasoning and its encoded states. */
 
-import type { Block, TextBlock, ToolCallBlock, ToolResultBlock, Turn } from '../../canonical/conversation.ts';
+import type {
+  Block,
+  CitedDocument,
+  TextBlock,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from '../../canonical/conversation.ts';
 import type { Media } from '../../canonical/media.ts';
 import type { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { joinAdjacentTexts } from '../../request-translation/tool-results.ts';
@@ -23,13 +30,34 @@ export function readTurns(
   dropped: ReportedFields,
 ): readonly Turn[] {
   const embedded = new EmbeddedJson();
+  const documents = new DocumentCount();
   return [
-    ...readSystem(blocksOf(system), dropped),
+    ...readSystem(blocksOf(system), dropped, documents),
     ...joinResults(messages).flatMap(({ role, blocks }) => {
-      if (role === 'assistant') return readAssistant(blocks, dropped, embedded);
-      return role === 'system' ? readSystem(blocks, dropped) : [readUser(blocks, dropped)];
+      if (role === 'assistant') return readAssistant(joinCiting(blocks), dropped, embedded);
+      return role === 'system'
+        ? readSystem(blocks, dropped, documents)
+        : [readUser(blocks, dropped, documents)];
     }),
   ];
+}
+
+/**
+ * Counts the documents as citations do: "all document blocks in the request (spanning across all messages)",
+ * https://platform.claude.com/docs/en/build-with-claude/citations (2026-11-29). It does not say whether those of results count, and has none elsewhere.
+ */
+class DocumentCount {
+  #next: number | undefined = 0;
+
+  /** The index of the user's next document; undefined: it is not known, because one was elsewhere. */
+  take(): number | undefined {
+    return this.#next === undefined ? undefined : this.#next++;
+  }
+
+  /** Blocks in which a document may not count. */
+  leaveOut(blocks: readonly JsonObject[]): void {
+    if (blocks.some(({ type }) => type === 'document')) this.#next = undefined;
+  }
 }
 
 interface ClientMessage {
@@ -50,17 +78,26 @@ function joinResults(messages: readonly JsonObject[]): readonly ClientMessage[] 
   return joined;
 }
 
-function readSystem(given: readonly JsonObject[], dropped: ReportedFields): readonly Turn[] {
+function readSystem(
+  given: readonly JsonObject[],
+  dropped: ReportedFields,
+  documents: DocumentCount,
+): readonly Turn[] {
+  documents.leaveOut(given);
   const texts = given.filter(({ text }) => !readText(text)?.startsWith(BILLING_HEADER));
   const blocks = readBlocks(texts, dropped);
   return blocks.length === 0 ? [] : [{ role: 'system', blocks, extra: {} }];
 }
 
-function readUser(given: readonly JsonObject[], dropped: ReportedFields): Turn {
-  const results = given.filter(isToolResult).map((block) => readResult(block, dropped));
+function readUser(given: readonly JsonObject[], dropped: ReportedFields, documents: DocumentCount): Turn {
+  const results = given.filter(isToolResult).map((block) => {
+    documents.leaveOut(blocksOf(block.content));
+    return readResult(block, dropped);
+  });
   const others = readBlocks(
     given.filter((block) => !isToolResult(block)),
     dropped,
+    documents,
   );
   const blocks = [...results, ...others];
   return { role: 'user', blocks: blocks.length === 0 ? [{ kind: 'text', text: '' }] : blocks, extra: {} };
@@ -99,6 +136,31 @@ function readResult(block: JsonObject, dropped: ReportedFields): ToolResultBlock
 /** Chat has no flag for a failed result. */
 function lacksError({ is_error }: JsonObject, text: string): boolean {
   return is_error === true && !/error/i.test(text.slice(0, 32));
+}
+
+/**
+ * Claude divides a text where a citation begins or ends: the pieces become one text again. What they cite is left out, as other members of
+ * responses are.
+ */
+function joinCiting(blocks: readonly JsonObject[]): readonly JsonObject[] {
+  const joined: JsonObject[] = [];
+  for (const block of blocks) {
+    const before = joined.at(-1);
+    const isPiece =
+      before !== undefined && (isCiting(before) || isCiting(block)) && !isMarked(markOf(before));
+    if (isPiece && isText(before) && isText(block)) {
+      joined[joined.length - 1] = { ...block, text: `${before.text}${block.text}` };
+    } else joined.push(block);
+  }
+  return joined;
+}
+
+function isText({ type, text }: JsonObject): boolean {
+  return type === 'text' && typeof text === 'string';
+}
+
+function isCiting({ citations }: JsonObject): boolean {
+  return readArray(citations).length > 0;
 }
 
 function readAssistant(
@@ -176,23 +238,27 @@ function blocksOf(content: unknown): JsonObject[] {
 type ContentBlock = Extract<Block, { readonly kind: 'text' | 'media' }>;
 
 /** The blocks of a user, a system or a tool. */
-function readBlocks(given: readonly JsonObject[], dropped: ReportedFields): readonly ContentBlock[] {
+function readBlocks(
+  given: readonly JsonObject[],
+  dropped: ReportedFields,
+  documents?: DocumentCount,
+): readonly ContentBlock[] {
   return given.flatMap((block) => {
-    const blocks = readBlock(block);
+    const blocks = readBlock(block, documents);
     if (blocks === null) dropped.add(`messages.content.${readText(block.type) ?? 'unknown'}`);
     return blocks ?? [];
   });
 }
 
 /** @returns null for an unknown block */
-function readBlock(block: JsonObject): readonly ContentBlock[] | null {
+function readBlock(block: JsonObject, documents?: DocumentCount): readonly ContentBlock[] | null {
   switch (block.type) {
     case 'text':
       return textBlock(readText(block.text), block);
     case 'image':
       return readImage(block);
     case 'document':
-      return readDocument(block);
+      return readDocument(block, documents?.take());
     case 'search_result':
       return textBlock(joinTexts([block.title, block.source, textOf(block.content)]), block);
     case 'tool_reference':
@@ -233,28 +299,44 @@ function readImage(block: JsonObject): readonly ContentBlock[] | null {
   return url === undefined ? null : [mediaBlock({ type: 'image', url }, block)];
 }
 
-function readDocument(block: JsonObject): readonly ContentBlock[] | null {
+/** @param index its place among the documents; undefined: it is not known */
+function readDocument(block: JsonObject, index: number | undefined): readonly ContentBlock[] | null {
   const source = objectOf(block.source);
   const title = readText(block.title);
   if (source.type === 'text' || source.type === 'content') {
     const data = joinTexts([source.data, textOf(source.content)]);
     const text = joinTexts([title, block.context, data]);
     const images = blocksOf(source.content).filter(({ type }) => type === 'image');
-    const cited = data === undefined ? {} : citedDocument(block, data);
+    const chunks = chunksOf(source);
+    // In a text that is joined from other parts no place is one of the client's.
+    const at = source.type === 'text' || chunks.chunks !== undefined ? index : undefined;
+    const cited = data === undefined ? {} : citedDocument(block, at, { text: data, ...chunks });
     const texts = textBlock(text, block).map((one) => ({ ...one, ...cited }));
     return [...texts, ...images.flatMap((image) => readImage(image) ?? [])];
   }
   const url = urlOf(source);
   if (url === undefined) return null;
   const media = mediaBlock({ type: 'file', url, name: title ?? 'document.pdf' }, block);
-  return [{ ...media, ...citedDocument(block) }];
+  return [{ ...media, ...citedDocument(block, index) }];
+}
+
+/** The parts of a document that the client divided into texts, none of which is blank. */
+function chunksOf({ type, content }: JsonObject): Pick<CitedDocument, 'chunks'> {
+  if (type !== 'content') return {};
+  const parts = blocksOf(content);
+  const chunks = parts.flatMap((part) => (isText(part) ? (readText(part.text) ?? []) : []));
+  const areTexts = chunks.every((text) => text.trim() !== '') && chunks.length === parts.length;
+  return areTexts && chunks.length > 0 ? { chunks } : {};
 }
 
 /** @param text the document's text; absent: the document is a file */
-function citedDocument(block: JsonObject, text?: string): Pick<TextBlock, 'cited'> {
+function citedDocument(
+  block: JsonObject,
+  index: number | undefined,
+  text: Pick<CitedDocument, 'text' | 'chunks'> = {},
+): Pick<TextBlock, 'cited'> {
   if (objectOf(block.citations).enabled !== true) return {};
-  const about = { name: readText(block.title), context: readText(block.context) };
-  return { cited: text === undefined ? about : { ...about, text } };
+  return { cited: { name: readText(block.title), context: readText(block.context), ...text, index } };
 }
 
 /** The URL or data URL of an image or a document. Files stored at Anthropic have neither. */

@@ -1,5 +1,6 @@
 /** Writes a streamed message: `message_start`, content blocks one at a time, `message_delta`, `message_stop`. */
 import type { Chunk, Delta } from '../../canonical/chunk.ts';
+import type { DocumentCitation } from '../../canonical/citations.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -17,6 +18,7 @@ import {
   blockDelta,
   blockStart,
   blockStop,
+  citationDelta,
   contentBlock,
   encodeSignature,
   isTruncated,
@@ -70,7 +72,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     if (chunk.object !== 'chat.completion.chunk') return true;
     if (this.#model === null) this.#start(chunk.model);
     if (chunk.usage !== undefined) this.#usage = chunk.usage;
-    const { passesArguments } = this.#blocks;
+    const { passesArguments, openKind } = this.#blocks;
     for (const { index, delta, finish_reason, stop_sequence } of chunk.choices) {
       if (index !== 0) continue;
       this.#stopSequence = stop_sequence ?? this.#stopSequence;
@@ -79,7 +81,8 @@ export class MessagesWriter implements StreamWriter, BlockSink {
       this.#finish = finish_reason;
       this.#blocks.finish(isTruncated(finish_reason));
     }
-    if (this.#blocks.passesArguments !== passesArguments) this.#revision++;
+    if (this.#blocks.passesArguments !== passesArguments || this.#blocks.openKind !== openKind)
+      this.#revision++;
     return this.#fits;
   }
 
@@ -143,6 +146,10 @@ export class MessagesWriter implements StreamWriter, BlockSink {
 
   text(piece: string): void {
     this.#write(BLOCK_DELTA, blockDelta(this.#nextIndex - 1, this.#kind, piece));
+  }
+
+  cite(citation: DocumentCitation): void {
+    this.#write(BLOCK_DELTA, citationDelta(this.#nextIndex - 1, citation));
   }
 
   sign(detail?: JsonObject): void {

@@ -26,6 +26,8 @@ export interface ClaudeFamily {
   readonly takesSchemas: boolean;
   /** A `system` turn after a user turn is supported. */
   readonly takesSystemTurns: boolean;
+  /** It cites documents whose `citations` are enabled. */
+  readonly takesCitations: boolean;
   /** The top-level `cache_control` is supported, which caches the longest prefix. */
   readonly cachesPrefixes: boolean;
 }

@@ -1,5 +1,6 @@
 /** Builds the message of a non-streaming response from canonical chunks. */
 import type { Chunk } from '../../canonical/chunk.ts';
+import type { DocumentCitation } from '../../canonical/citations.ts';
 import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import { EmbeddedJson, type JsonObject } from '../../shared/json.ts';
@@ -31,6 +32,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
   #open: OpenBlock = { kind: 'text' };
   #text = '';
   #signature = '';
+  #citations: DocumentCitation[] = [];
   /** The canonical model, whose provider made the reasoning states. */
   #model = '';
   #finish: FinishReason | null = null;
@@ -74,10 +76,15 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
     this.#open = block;
     this.#text = '';
     this.#signature = '';
+    this.#citations = [];
   }
 
   text(piece: string): void {
     this.#text += piece;
+  }
+
+  cite(citation: DocumentCitation): void {
+    this.#citations.push(citation);
   }
 
   sign(detail: JsonObject): void {
@@ -88,7 +95,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
     const block = this.#open;
     const signature = block.kind === 'reasoning' ? this.#signature || encodeSignature(this.#model) : '';
     const input = block.kind === 'call' ? (this.#embedded.object(this.#text) ?? this.#invalidInput()) : {};
-    this.#content.push(contentBlock(block, this.#text, signature, input));
+    this.#content.push(contentBlock(block, this.#text, signature, input, this.#citations));
   }
 
   reasoningState(state: ReasoningState): void {

@@ -2,6 +2,7 @@
 
 import {
   type Block,
+  type CitedDocument,
   type NativeRequest,
   type ReasoningBlock,
   splitLeadingSystem,
@@ -18,11 +19,13 @@ import { argumentsObject } from '../../request-translation/tools.ts';
 import { append } from '../../shared/append.ts';
 import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 import { replaceKeys } from '../../shared/json-keys.ts';
+import { DocumentList } from '../shared/document-list.ts';
 import type { ClaudeFamily } from './family.ts';
 
 export interface WrittenConversation {
   readonly system: readonly JsonObject[];
   readonly messages: readonly Message[];
+  readonly documents: DocumentList;
 }
 
 export interface Message {
@@ -48,7 +51,11 @@ export function writeConversation(turns: readonly Turn[], options: ConversationO
   const system = leading.map((turn) => writeContent(turn, options.report)).filter(({ length }) => length > 0);
   // 400 "messages: at least one message is required", where OpenAI answers a system message: langchain-ai/langchain#30764, 2025-04-14.
   const prompt = messages.length === 0 ? system.pop() : undefined;
-  return { system: system.flat(), messages: prompt ? [{ role: 'user', content: prompt }] : messages };
+  return {
+    system: system.flat(),
+    messages: prompt ? [{ role: 'user', content: prompt }] : messages,
+    documents: writer.documents,
+  };
 }
 
 /** The other keys of a turn that are read, or that have nothing to say. */
@@ -64,6 +71,7 @@ interface WrittenMessage extends Message {
 }
 
 class MessageWriter {
+  readonly documents = new DocumentList();
   readonly #options: ConversationOptions;
   readonly #messages: WrittenMessage[] = [];
   /** Anthropic refuses ids that are not unique. */
@@ -75,11 +83,12 @@ class MessageWriter {
   }
 
   add(turn: Turn): void {
-    const { report } = this.#options;
+    const { report, family } = this.#options;
     reportUnreadKeys(turn.extra, TURN_KEYS, report);
     if (turn.role === 'assistant') return this.#push('assistant', this.#assistant(turn));
     for (const block of turn.blocks) if (block.kind === 'tool_result') this.#addResult(block);
-    this.#push(turn.role === 'user' ? 'user' : this.#systemRole(), writeContent(turn, report));
+    const documents = turn.role === 'user' && family.takesCitations ? this.documents : null;
+    this.#push(turn.role === 'user' ? 'user' : this.#systemRole(), writeContent(turn, report, documents));
   }
 
   messages(): readonly Message[] {
@@ -189,8 +198,12 @@ function thinkingBlock({ text, signature }: ReasoningBlock): JsonObject[] {
   ];
 }
 
-function writeContent({ blocks, extra }: Turn, report: TranslationReport): JsonObject[] {
-  return withCacheControl(writeBlocks(blocks, report), extra.cache_control);
+function writeContent(
+  { blocks, extra }: Turn,
+  report: TranslationReport,
+  documents: DocumentList | null = null,
+): JsonObject[] {
+  return withCacheControl(writeBlocks(blocks, report, documents), extra.cache_control);
 }
 
 /** A cache mark of a part or message belongs to its last block. */
@@ -200,28 +213,72 @@ function withCacheControl(blocks: JsonObject[], cacheControl: unknown): JsonObje
   return [...blocks.slice(0, -1), { ...last, cache_control: cacheControl }];
 }
 
-/** Texts, media and unknown blocks. */
-function writeBlocks(blocks: readonly Block[], report: TranslationReport): JsonObject[] {
+/**
+ * Texts, media and unknown blocks.
+ * @param documents gets those that may be cited here; null: none may
+ */
+function writeBlocks(
+  blocks: readonly Block[],
+  report: TranslationReport,
+  documents: DocumentList | null = null,
+): JsonObject[] {
   return blocks.flatMap((block) => {
     const { cache_control, prompt_cache_breakpoint } =
       (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
     // Not converted: of more than four marks OpenAI takes the last ones, where Anthropic refuses the request.
     if (isObject(prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
-    return withCacheControl(contentBlocks(block, report), cache_control);
+    return withCacheControl(contentBlocks(block, report, documents), cache_control);
   });
 }
 
-function contentBlocks(block: Block, report: TranslationReport): JsonObject[] {
+function contentBlocks(
+  block: Block,
+  report: TranslationReport,
+  documents: DocumentList | null,
+): JsonObject[] {
   switch (block.kind) {
     case 'text':
-      return textBlocks(block.text);
-    case 'media':
-      return mediaBlocks(block.media, report);
+      return (
+        (documents === null ? null : citedText(block.cited, documents)) ??
+        uncited(block, textBlocks(block.text), report)
+      );
+    case 'media': {
+      const written = mediaBlocks(block.media, report);
+      const [document] = written;
+      if (document?.type !== 'document' || documents === null) return uncited(block, written, report);
+      documents.add(block.cited);
+      return block.cited === undefined ? written : [{ ...document, ...citing(block.cited) }];
+    }
     case 'unknown':
       return unknownBlocks(block.raw, report);
     default:
       return [];
   }
+}
+
+/** A document to be cited that came as text; null: the block is no such document. */
+function citedText(cited: CitedDocument | undefined, documents: DocumentList): JsonObject[] | null {
+  const { name, text = '', chunks } = cited ?? {};
+  if (cited === undefined || text.trim() === '') return null;
+  documents.add(cited);
+  const source =
+    chunks === undefined
+      ? { type: 'text', media_type: 'text/plain', data: text }
+      : { type: 'content', content: chunks.map((chunk) => ({ type: 'text', text: chunk })) };
+  return [{ type: 'document', source, ...(name === undefined ? {} : { title: name }), ...citing(cited) }];
+}
+
+function citing({ context }: CitedDocument): JsonObject {
+  return { ...(context === undefined ? {} : { context }), citations: { enabled: true } };
+}
+
+function uncited(
+  { cited }: { readonly cited?: CitedDocument },
+  written: JsonObject[],
+  report: TranslationReport,
+): JsonObject[] {
+  if (cited !== undefined) report.drop('messages.content.citations');
+  return written;
 }
 
 /**

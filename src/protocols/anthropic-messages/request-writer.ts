@@ -46,6 +46,7 @@ export function claudeForm(
     tools: { plainRoots: true, keys: tools.keys },
     rules: OTHER_FIELDS,
     fromSettings: TRANSLATED,
+    takesCitations: true,
     // Anthropic refuses other names of the limit, but compatible servers may read them.
     limit: { path: 'max_tokens', competing: COMPETING_LIMITS },
     write: (request, options, report) =>
@@ -62,6 +63,7 @@ function writeMessages(
   const { settings, extra, turns, toolKeys } = request;
   const { providerId } = options;
   const conversation = writeConversation(turns, { family, providerId, toolKeys, report });
+  report.documents = conversation.documents.take();
   const limit = writeLimit(settings.outputLimit, family, report);
   const tools = writeTools(request, family, report);
   const maxTokens = readCount(limit) || family.maxTokens;

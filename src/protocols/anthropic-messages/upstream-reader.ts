@@ -1,4 +1,5 @@
 /** Reads Anthropic Messages responses into canonical parts. https://platform.claude.com/docs/en/build-with-claude/streaming */
+import { type DocumentCitation, documentCitation, isPlaceType } from '../../canonical/citations.ts';
 import type { UpstreamError } from '../../canonical/error.ts';
 import {
   type ChoicePart,
@@ -13,18 +14,19 @@ import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts
 import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
 import type { Writable } from '../../shared/writable.ts';
-import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
+import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { BlockCitations } from '../shared/block-citations.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
 
 export const anthropicMessages: UpstreamProtocol = {
   id: 'messages',
-  open: (_, provider) => new MessageReader(provider),
+  open: ({ documents }, provider) => new MessageReader(provider, documents),
 };
 
 /** Skips unknown events and blocks, as Anthropic's document requires. */
 class MessageReader implements ProtocolReader {
   readonly #provider: string;
+  readonly #documents: ProtocolQuirks['documents'];
   readonly #usage = new ClaudeUsage();
   /** The number of tool calls so far, which is the next call's index. Blocks of other types do not count. */
   #calls = 0;
@@ -50,8 +52,10 @@ class MessageReader implements ProtocolReader {
   /** Content that came with the message's start, for a message without blocks. */
   #firstContent: readonly unknown[] = [];
 
-  constructor(provider: string) {
+  /** @param documents those of the request; undefined: no citation of them can reach the client */
+  constructor(provider: string, documents: ProtocolQuirks['documents']) {
     this.#provider = provider;
+    this.#documents = documents;
   }
 
   /** Uses the event's `type`, which always equals its SSE name (recorded: 362 of 362 streams, 2026-11). */
@@ -87,12 +91,14 @@ class MessageReader implements ProtocolReader {
   }
 
   response(response: JsonObject): ChunkPart {
-    const choice = { ...this.#readContent(readArray(response.content)), ...this.#citations.uncited() };
+    const [first = EMPTY_CHOICE, ...others] = this.#readContent(readArray(response.content));
+    const choices = [{ ...first, hasRole: true }, ...others];
     const isMessage = response.type === 'message' || Array.isArray(response.content);
     const usage = this.#usage.latest(response.usage, this.#searchResults);
     const finished = {
-      ...choice,
-      hasRole: true,
+      ...EMPTY_CHOICE,
+      ...choices.pop(),
+      ...this.#citations.uncited(),
       finishWord: readText(response.stop_reason) ?? 'end_turn',
       ...stopSequence(readText(response.stop_sequence)),
     };
@@ -101,15 +107,16 @@ class MessageReader implements ProtocolReader {
     return {
       ...EMPTY_PART,
       ...idAndModel(response),
-      choices: isMessage ? [finished] : [],
+      choices: isMessage ? [...choices, finished] : [],
       usage,
       serviceTier: this.#usage.serviceTier,
       error: findUpstreamError(response) ?? (isUnfinished ? unfinished('without a stop_reason') : null),
     };
   }
 
-  /** Reads the complete blocks of a message. */
-  #readContent(content: readonly unknown[]): ChoicePart {
+  /** Reads the complete blocks of a message: as one part, and before it one for each text where they are to cite documents. */
+  #readContent(content: readonly unknown[]): readonly ChoicePart[] {
+    const texts: ChoicePart[] = [];
     const choice: Writable<ChoicePart> = { ...EMPTY_CHOICE, hasContent: true };
     const toolCalls: ToolCallPart[] = [];
     const annotations: JsonObject[] = [];
@@ -119,18 +126,27 @@ class MessageReader implements ProtocolReader {
       this.#citations.begin(value);
       this.#citations.text.units += block.text.length;
       annotations.push(...this.#citations.end());
-      choice.content += block.text;
+      if (this.#documents === undefined) choice.content += block.text;
+      else if (block.text !== '')
+        texts.push({
+          ...EMPTY_CHOICE,
+          content: block.text,
+          beginsBlock: true,
+          ...this.#placesIn(value.citations),
+        });
       choice.reasoning += block.reasoning;
       choice.reasoningDetails = [...choice.reasoningDetails, ...block.details];
       if (block.call !== null)
         toolCalls.push(callPart(toolCalls.length, block.call, block.call.input || '{}'));
     }
-    return { ...choice, toolCalls, ...(annotations.length === 0 ? {} : { annotations }) };
+    const calls = { toolCalls, ...(annotations.length === 0 ? {} : { annotations }) };
+    return texts.length === 0 ? [{ ...choice, ...calls }] : [choice, ...texts, { ...EMPTY_CHOICE, ...calls }];
   }
 
   /** A compatible server may send the content in the message's start, and no blocks, or no stop reason. */
   #stop(): ChunkPart {
-    const rest = this.#hasBlocks ? EMPTY_CHOICE : this.#readContent(this.#firstContent);
+    const content = this.#hasBlocks ? [] : [...this.#readContent(this.#firstContent)];
+    const rest = content.pop() ?? EMPTY_CHOICE;
     const toolCalls = [...this.#closeAllCalls(), ...rest.toolCalls];
     const annotations = [...(rest.annotations ?? []), ...this.#citations.end()];
     const finishWord = this.#finishWord ?? 'end_turn';
@@ -142,7 +158,7 @@ class MessageReader implements ProtocolReader {
       finishWord,
       ...stopSequence(this.#stopSequence),
     };
-    return { ...EMPTY_PART, choices: [choice], ends: true };
+    return { ...EMPTY_PART, choices: [...content, choice], ends: true };
   }
 
   /** A second message is an error: a proxy that retries within a stream would mix two messages (vercel/ai#18402). */
@@ -168,9 +184,25 @@ class MessageReader implements ProtocolReader {
     const annotations = this.#citations.end();
     this.#citations.begin(objectOf(content_block));
     this.#citations.text.units += block.text.length;
-    const opened = block.call === null ? choicePart(choiceOf(block)) : this.#openCall(block.call, index);
+    const opened =
+      block.call === null
+        ? choicePart(this.#beginText(objectOf(content_block), block) ?? choiceOf(block))
+        : this.#openCall(block.call, index);
     const part = annotations.length === 0 ? opened : withAnnotations(opened, annotations);
     return isSearch(objectOf(content_block)) ? { ...(part ?? EMPTY_PART), searches: ++this.#searches } : part;
+  }
+
+  /** The start of a text block of an answer that is to cite documents; else null. */
+  #beginText({ type, citations }: JsonObject, { text }: ClaudeBlock): Partial<ChoicePart> | null {
+    if (this.#documents === undefined || type !== 'text') return null;
+    return { content: text, beginsBlock: true, ...this.#placesIn(citations) };
+  }
+
+  /** The places in documents of the request that a text block cites; null: none. */
+  #placesIn(citations: unknown): { readonly citations: readonly DocumentCitation[] } | null {
+    if (this.#documents === undefined) return null;
+    const places = readArray(citations).flatMap((one) => readPlace(objectOf(one), this.#documents) ?? []);
+    return places.length === 0 ? null : { citations: places };
   }
 
   /** Searches without results (an empty list) and failed ones (an object) are not billed where results are counted (DeepSeek). */
@@ -197,7 +229,7 @@ class MessageReader implements ProtocolReader {
       }
       case 'citations_delta':
         this.#citations.cite(objectOf(delta.citation));
-        return null;
+        return choicePart(this.#placesIn([delta.citation]));
       case 'thinking_delta':
       case 'signature_delta': {
         const { thinking, signature } = delta;
@@ -257,6 +289,19 @@ class MessageReader implements ProtocolReader {
     const usage = this.#usage.latest(event.usage, this.#searchResults);
     return { ...EMPTY_PART, choices, usage, serviceTier: this.#usage.serviceTier };
   }
+}
+
+/** A citation of a document of the request; null: of something else. */
+function readPlace(
+  citation: JsonObject,
+  documents: ProtocolQuirks['documents'] = [],
+): DocumentCitation | null {
+  const { type, cited_text, document_index: document, file_id } = citation;
+  if (!isPlaceType(type)) return null;
+  const start = citation.start_char_index ?? citation.start_page_number ?? citation.start_block_index;
+  const end = citation.end_char_index ?? citation.end_page_number ?? citation.end_block_index;
+  const text = readText(cited_text) ?? '';
+  return documentCitation({ type, text, document, start, end, fileId: readText(file_id) }, documents);
 }
 
 const SECOND_MESSAGE: UpstreamError = {

@@ -96,11 +96,11 @@ export function withCitations(
 
 /** A document to be cited that came as text; null: the block is no such document. Recorded: bedrock--claude-citation. */
 export function citedText(cited: CitedDocument | undefined, names: DocumentNames): JsonObject[] | null {
-  const { name, context, text = '' } = cited ?? {};
+  const { name, context, text = '', chunks } = cited ?? {};
   if (text.trim() === '') return null;
-  return [
-    { document: { format: 'txt', name: names.next(name, 'txt'), source: { text }, ...citing(context) } },
-  ];
+  // A text in parts is cited by them: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentSource.html (2026-11-29).
+  const source = chunks === undefined ? { text } : { content: chunks.map((chunk) => ({ text: chunk })) };
+  return [{ document: { format: 'txt', name: names.next(name, 'txt'), source, ...citing(context) } }];
 }
 
 function citing(context: string | undefined): JsonObject {

@@ -15,6 +15,7 @@ import { argumentsObject } from '../../request-translation/tools.ts';
 import { append } from '../../shared/append.ts';
 import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 import { replaceKeys } from '../../shared/json-keys.ts';
+import { DocumentList } from '../shared/document-list.ts';
 import type { ConverseFamily } from './family.ts';
 import { reasoningContents } from './reasoning.ts';
 import { citedText, DocumentNames, withCitations, writeMedia } from './request-media.ts';
@@ -31,6 +32,7 @@ export interface ConverseConversation {
   readonly calledTools: readonly string[];
   /** It has results of calls. */
   readonly hasResults: boolean;
+  readonly documents: DocumentList;
 }
 
 interface TurnOptions {
@@ -55,6 +57,7 @@ export function writeTurns(turns: readonly Turn[], options: TurnOptions): Conver
     messages: prompt === undefined ? messages : [{ role: 'user', content: prompt }],
     calledTools: [...writer.calledTools],
     hasResults: writer.hasResults,
+    documents: writer.documents,
   };
 }
 
@@ -77,6 +80,7 @@ const EMPTY_PARTS = ['text', 'refusal', 'image_url', 'document_url'];
 class TurnWriter {
   readonly calledTools = new Set<string>();
   hasResults = false;
+  readonly documents = new DocumentList();
   readonly #options: TurnOptions;
   readonly #messages: ConverseTurn[] = [];
   /** The results since the last turn of the assistant. They come first, wherever the client sent them. */
@@ -182,7 +186,10 @@ class TurnWriter {
     for (const block of blocks) {
       const marks = (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
       if (isObject(marks.prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
-      content.push(...this.#block(block, areCitable && this.#options.family.takesCitations === true));
+      const written = this.#block(block, areCitable && this.#options.family.takesCitations === true);
+      if (areCitable && isObject(written[0]?.document))
+        this.documents.add(citedIn(block, written[0].document));
+      content.push(...written);
       // A blank text is not sent: its mark then follows the block before it.
       const isMarked = content.at(-1)?.cachePoint !== undefined;
       if (!isMarked && content.length > 0) append(content, this.#point(marks.cache_control));
@@ -232,6 +239,11 @@ export function cachePoint({ ttl }: JsonObject, { cachePoints }: ConverseFamily)
   if (cachePoints === undefined) return null;
   const time = readText(ttl);
   return { cachePoint: { type: 'default', ...(time !== undefined && cachePoints.ttl ? { ttl: time } : {}) } };
+}
+
+function citedIn(block: Block, { citations }: JsonObject): CitedDocument | undefined {
+  const isCited = citations !== undefined && (block.kind === 'text' || block.kind === 'media');
+  return isCited ? block.cited : undefined;
 }
 
 function textBlock(text: string): JsonObject[] {

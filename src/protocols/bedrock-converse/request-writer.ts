@@ -97,6 +97,7 @@ function writeConverse(
   const { settings, extra, turns, toolKeys } = request;
   const family = familyOf(families, options.model);
   const conversation = writeTurns(turns, { family, providerId: options.providerId, toolKeys, report });
+  report.documents = conversation.documents.take();
   const toolConfig = writeToolConfig(request, conversation, family, report);
   const inference = writeInference(request, options, family, families, report);
   const own = ownFields(extra, guardrail, options.provider, report);

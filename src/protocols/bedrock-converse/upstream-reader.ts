@@ -2,6 +2,7 @@
  * Reads answers and streams of Bedrock's Converse into canonical parts.
  * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html (2026-11-28)
  */
+import { type DocumentCitation, documentCitation } from '../../canonical/citations.ts';
 import type { UpstreamError } from '../../canonical/error.ts';
 import { isFinishWord } from '../../canonical/finish-reason.ts';
 import {
@@ -25,7 +26,7 @@ import {
 } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
 import { EVENT_STREAM } from '../../stream/eventstream-parser.ts';
-import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
+import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { BlockCitations } from '../shared/block-citations.ts';
 import { readFailure } from './failures.ts';
 import { reasoningDetail } from './reasoning.ts';
@@ -33,7 +34,7 @@ import { reasoningDetail } from './reasoning.ts';
 export const bedrockConverse: UpstreamProtocol = {
   id: 'converse',
   framing: EVENT_STREAM,
-  open: (_, provider) => new ConverseReader(provider),
+  open: ({ documents }, provider) => new ConverseReader(provider, documents),
 };
 
 /** An open block with calls in it. Text and reasoning have none, because they begin with their first delta. */
@@ -43,11 +44,19 @@ type ConverseBlock =
   /** A tool that the provider runs, or its result, which no client gets. */
   | { readonly kind: 'server' };
 
+/** Places in documents: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CitationLocation.html (2026-11-29). */
+const LOCATIONS = [
+  ['documentChar', 'char_location'],
+  ['documentPage', 'page_location'],
+  ['documentChunk', 'content_block_location'],
+] as const;
+
 /** Blocks that are open at once. Bedrock opens one at a time. */
 const MAX_OPEN_BLOCKS = 256;
 
 class ConverseReader implements ProtocolReader {
   readonly #provider: string;
+  readonly #documents: ProtocolQuirks['documents'];
   /** By their indexes. */
   readonly #open = new Map<unknown, ConverseBlock>();
   /** The number of calls of the client's tools so far, which is the next call's index. */
@@ -58,8 +67,10 @@ class ConverseReader implements ProtocolReader {
   /** The index of the block whose reasoning came last. */
   #reasoningBlock: unknown;
 
-  constructor(provider: string) {
+  /** @param documents those of the request; undefined: no citation of them can reach the client */
+  constructor(provider: string, documents: ProtocolQuirks['documents']) {
     this.#provider = provider;
+    this.#documents = documents;
   }
 
   /** @param name the type of the event */
@@ -97,12 +108,15 @@ class ConverseReader implements ProtocolReader {
     const finish = finishOf(response.stopReason);
     // Without it nothing says that the answer is whole.
     if (finish === null) return { ...metadataPart(response), error: unfinished('without a stopReason') };
-    const choice = { ...content, hasRole: true, hasContent: true, ...finish };
-    return { ...metadataPart(response), choices: [choice] };
+    const [first = EMPTY_CHOICE, ...others] = content;
+    const choices = [{ ...first, hasRole: true, hasContent: true }, ...others];
+    const last = choices.pop();
+    return { ...metadataPart(response), choices: [...choices, { ...EMPTY_CHOICE, ...last, ...finish }] };
   }
 
-  /** Whole blocks. */
-  #content(blocks: readonly JsonObject[]): ChoicePart {
+  /** Whole blocks: as one part, and before it one for each text where they are to cite documents. */
+  #content(blocks: readonly JsonObject[]): readonly ChoicePart[] {
+    const texts: ChoicePart[] = [];
     let content = '';
     let reasoning = '';
     const reasoningDetails: JsonObject[] = [];
@@ -114,9 +128,11 @@ class ConverseReader implements ProtocolReader {
       const said = (readText(text) ?? '') + cited.join('');
       if (said !== '') this.#citations.begin({});
       this.#citations.text.units += said.length;
-      for (const citation of readArray(citations)) this.#cite(objectOf(citation));
+      const places = readArray(citations).flatMap((one) => this.#place(objectOf(one)) ?? []);
       annotations.push(...this.#citations.end());
-      content += said;
+      if (this.#documents === undefined) content += said;
+      else if (said !== '')
+        texts.push({ ...EMPTY_CHOICE, content: said, beginsBlock: true, ...citing(places) });
       if (isObject(reasoningContent)) {
         const thought = readReasoning(reasoningContent);
         reasoning += thought.text;
@@ -128,11 +144,13 @@ class ConverseReader implements ProtocolReader {
       const call = { ...callPart(toolCalls.length, toolUse), arguments: inputJson(toolUse.input) };
       if (toolCalls.length < MAX_TOOL_CALLS) toolCalls.push({ ...call, isWhole: true });
     }
-    return {
-      ...{ ...EMPTY_CHOICE, content, reasoning, reasoningDetails, toolCalls },
+    const thought = { ...EMPTY_CHOICE, reasoning, reasoningDetails };
+    const rest = {
+      ...{ ...EMPTY_CHOICE, content, toolCalls },
       ...(annotations.length === 0 ? {} : { annotations }),
-      ...(blocks.some(({ image }) => isObject(image)) ? { hasImage: true } : {}),
+      ...(blocks.some(({ image }) => isObject(image)) ? { hasImage: true as const } : {}),
     };
+    return texts.length === 0 ? [{ ...rest, reasoning, reasoningDetails }] : [thought, ...texts, rest];
   }
 
   #begin({ toolUse, toolResult }: JsonObject, block: unknown): ChunkPart | null {
@@ -161,20 +179,31 @@ class ConverseReader implements ProtocolReader {
     if (typeof text === 'string') return this.#text(text, block, counts);
     if (isObject(reasoningContent)) return this.#reasoning(reasoningContent, block);
     if (isObject(toolUse)) return this.#arguments(toolUse.input, block);
-    if (isObject(citation)) this.#cite(citation);
-    return null;
+    return isObject(citation) ? this.#cite(citation, block) : null;
+  }
+
+  /** A citation comes before the text of its block (recorded, bedrock--claude-citation), or after it. */
+  #cite(citation: JsonObject, block: unknown): ChunkPart | null {
+    const place = this.#place(citation);
+    if (place === null) return null;
+    const isNew = block !== this.#textBlock;
+    if (isNew) this.#beginText(block);
+    return choicePart({ citations: [place], ...(isNew ? { beginsBlock: true } : {}) });
+  }
+
+  #beginText(block: unknown): void {
+    this.#textBlock = block;
+    this.#citations.begin({});
   }
 
   #text(text: string, block: unknown, counts: boolean): ChunkPart {
     const isNew = block !== this.#textBlock && text !== '';
     const { text: sent } = this.#citations;
-    if (isNew && counts) {
-      this.#textBlock = block;
-      this.#citations.begin({});
-    }
+    if (isNew && counts) this.#beginText(block);
     if (counts) sent.units += text.length;
-    const part = choicePart({ content: text, hasContent: true, sent });
-    return isNew ? { ...part, isRemembered: true } : part;
+    if (!isNew) return choicePart({ content: text, hasContent: true, sent });
+    const begins = this.#documents === undefined ? {} : { beginsBlock: true as const };
+    return { ...choicePart({ content: text, hasContent: true, sent, ...begins }), isRemembered: true };
   }
 
   #reasoning(reasoning: JsonObject, block: unknown): ChunkPart | null {
@@ -197,11 +226,18 @@ class ConverseReader implements ProtocolReader {
     return choicePart({ toolCalls: [fragment(call.index, text)] });
   }
 
-  /** A page, or a place in the client's own document, which has no address. */
-  #cite({ location, source, title }: JsonObject): void {
-    const { web } = objectOf(location);
-    const { url, domain } = objectOf(web);
+  /** A place in a document of the request, or null: a page is collected. */
+  #place({ location, source, title, sourceContent }: JsonObject): DocumentCitation | null {
+    const places = objectOf(location);
+    const { url, domain } = objectOf(places.web);
     this.#citations.cite({ url: url ?? source, title: title ?? domain });
+    const [name, type] = LOCATIONS.find(([one]) => isObject(places[one])) ?? [];
+    if (this.#documents === undefined || name === undefined || type === undefined) return null;
+    const { documentIndex: document, start, end } = objectOf(places[name]);
+    const text = readArray(sourceContent)
+      .map((piece) => readText(objectOf(piece).text) ?? '')
+      .join('');
+    return documentCitation({ type, text, document, start, end }, this.#documents);
   }
 
   #end(block: unknown): ChunkPart | null {
@@ -241,6 +277,10 @@ function invalid(message: string): UpstreamError {
 
 function choicePart(choice: Partial<ChoicePart>): ChunkPart {
   return { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, ...choice }] };
+}
+
+function citing(citations: readonly DocumentCitation[]): Pick<ChoicePart, 'citations'> {
+  return citations.length === 0 ? {} : { citations };
 }
 
 /** A reason that is not known is no success. Null: there is none. */

@@ -10,6 +10,7 @@ function argumentsOf(...pieces: readonly string[]): string {
       text: (piece) => {
         text += piece;
       },
+      cite: () => {},
       sign: () => {},
       close: () => {},
       reasoningState: () => {},

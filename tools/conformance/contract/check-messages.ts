@@ -55,6 +55,14 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   redacted_thinking: ['data'],
 };
 
+/** Both ends of a place in a document, by the type of its citation. */
+const PLACES: Readonly<Record<string, readonly string[]>> = {
+  char_location: ['start_char_index', 'end_char_index'],
+  page_location: ['start_page_number', 'end_page_number'],
+  content_block_location: ['start_block_index', 'end_block_index'],
+};
+const CITATION_KEYS = ['cited_text', 'document_title', 'file_id'];
+
 const LACKS = 'lacks a key';
 
 /** The required keys that the object lacks. */
@@ -157,6 +165,7 @@ function delta(state: State, event: JsonObject, fault: Fault): void {
   const block = state.open;
   if (block === null || event.index !== state.blocks - 1) return fault('a delta of no open block');
   const { type, ...rest } = objectOf(event.delta);
+  if (type === 'citations_delta') return citation(block, objectOf(rest.citation), fault);
   const key = DELTAS[block.type]?.[textOf(type)];
   const text = key === undefined ? undefined : rest[key];
   if (typeof text !== 'string') return fault('a delta of another block');
@@ -166,6 +175,16 @@ function delta(state: State, event: JsonObject, fault: Fault): void {
   if ((text === '') !== isFirstOfCall) fault('an empty delta, or none at the start of a call');
   if (type === 'input_json_delta') block.json += text;
   block.deltas++;
+}
+
+/** Of a text block. That of a page is Claude's own, which only its own stream has. */
+function citation(block: Block, { type, ...rest }: JsonObject, fault: Fault): void {
+  const place = PLACES[textOf(type)];
+  if (block.type !== 'text') return fault('a citation of no text');
+  if (type === 'web_search_result_location' || type === 'search_result_location') return;
+  if (place === undefined || !place.every((key) => isCount(rest[key])) || !isCount(rest.document_index))
+    return fault('a citation of no place');
+  if (CITATION_KEYS.some((key) => !(key in rest))) fault(`the citation ${LACKS}`);
 }
 
 function closeBlock(state: State, event: JsonObject, fault: Fault): void {

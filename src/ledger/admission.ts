@@ -49,13 +49,7 @@ import {
   upperBoundOf,
 } from './limits/reservations.ts';
 import { findUsageUpperBound, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
-import type { LedgerSettings } from './settings.ts';
-
-/** A reservation that is never settled is charged this long after its request's deadline. */
-const RESERVATION_GRACE_MS = 60_000;
-
-/** Assumed for the reservation of a request without a deadline. */
-const LONGEST_REQUEST_MS = 24 * 60 * 60 * 1000;
+import { type LedgerSettings, LONGEST_REQUEST_MS, reservedMs } from './settings.ts';
 
 /** A request with its reservation. */
 interface ReservedRequest {
@@ -138,7 +132,7 @@ async function admitEarly(
     outputTokens: targets === null ? 0 : outputTokens,
     choices: targets === null ? 0 : 1,
     price,
-    expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
+    expiresAfterMs: reservedMs(longestMs),
     limits: listed,
   };
   const call = reserveFor(ledger, early, request);
@@ -161,7 +155,7 @@ async function admitEarly(
 }
 
 function longestOf({ settings: { timers } }: RequestContext): number {
-  return timers.deadlineMs === 0 ? LONGEST_REQUEST_MS : timers.deadlineMs;
+  return timers.deadlineMs || LONGEST_REQUEST_MS;
 }
 
 async function admit(
@@ -191,7 +185,7 @@ async function admit(
     ...(mayBeSliced && { likely: { promptTokens: likelyPromptTokens, outputTokens: sliceTokens } }),
     estimatedPromptTokens: promptTokens,
     price,
-    expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
+    expiresAfterMs: reservedMs(longestMs),
     limits: listed,
   };
   const call = reserveFor(ledger, admissionRequest, request);

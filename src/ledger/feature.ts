@@ -29,7 +29,13 @@ import { LedgerObject } from './ledger-object.ts';
 import { consumeRecords, QueueSink, type RecordQueue } from './queue.ts';
 import type { RoomLimits } from './records/key-records.ts';
 import { ObjectLedger } from './records/object-ledger.ts';
-import { type LedgerSettings, readAlertSettings, readLedgerSettings, readRoomLimits } from './settings.ts';
+import {
+  type LedgerSettings,
+  readAlertSettings,
+  readLedgerSettings,
+  readReservedMs,
+  readRoomLimits,
+} from './settings.ts';
 import { deadLettersOfUsers, ledgersOfUsers, listKeyIds } from './user-stores.ts';
 
 /**
@@ -67,6 +73,12 @@ export function ledger(): Feature<'ledger'> {
           const env = this.env as unknown as Env; // decode
           await gateway.ready(env);
           return readRoomLimits(gateway.settings(env));
+        }
+
+        protected override async reservedMs(): Promise<number> {
+          const env = this.env as unknown as Env; // decode
+          await gateway.ready(env);
+          return readReservedMs(gateway.settings(env));
         }
       },
     }),

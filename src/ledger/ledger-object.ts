@@ -34,7 +34,7 @@ import type { RolePorts } from './roles/ports.ts';
 import { ObjectAlarm, type Role } from './roles/role.ts';
 import { TeamRole } from './roles/team.ts';
 import { UserRole } from './roles/user.ts';
-import { readAlertSettings, readRecordDays, readRoomLimits } from './settings.ts';
+import { readAlertSettings, readRecordDays, readReservedMs, readRoomLimits } from './settings.ts';
 
 /** The part of an object's storage that the class uses. */
 export type LedgerStorage = Pick<
@@ -84,6 +84,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       recordDays: () => readRecordDays(this.env),
       alertSettings: () => this.alertSettings(),
       roomLimits: () => this.roomLimits(),
+      reservedMs: () => this.reservedMs(),
       fetch: (input, init) => fetch(input, init),
       log,
     };
@@ -153,6 +154,11 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   /** What the object may keep, by the variables of the Worker. A Worker overrides it with the settings of its gateway, which has options. */
   protected async roomLimits(): Promise<RoomLimits> {
     return readRoomLimits(new SettingsReader(this.env));
+  }
+
+  /** After which time reservations expire, by the variables of the Worker. A Worker overrides it with the settings of its gateway, which has options. */
+  protected async reservedMs(): Promise<number> {
+    return readReservedMs(new SettingsReader(this.env));
   }
 
   override async alarm(): Promise<void> {

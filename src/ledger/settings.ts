@@ -37,6 +37,21 @@ export function readRoomLimits(reader: SettingsReader): RoomLimits {
   return { recordBytes: reader.plain('recordBytes'), objectBytes: MAX_OBJECT_BYTES };
 }
 
+/** A reservation that is never settled is charged this long after its request's deadline. */
+const RESERVATION_GRACE_MS = 60_000;
+/** Assumed for the reservation of a request without a deadline. */
+export const LONGEST_REQUEST_MS = 24 * 60 * 60 * 1000;
+
+/** After this time without a settlement a reservation expires. @param deadlineMs of requests; 0: none */
+export function reservedMs(deadlineMs: number): number {
+  return (deadlineMs || LONGEST_REQUEST_MS) + RESERVATION_GRACE_MS;
+}
+
+/** Reads {@link reservedMs} for ledger objects. Invalid: the default, because the gateway reports the error. */
+export function readReservedMs(reader: SettingsReader): number {
+  return reservedMs(reader.seconds('deadlineSeconds'));
+}
+
 const DEFAULT_PERCENTS = '50,80,100';
 const MAX_PERCENTS = 10;
 /** A shorter secret could be guessed from a signature. */

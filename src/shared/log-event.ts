@@ -47,6 +47,8 @@ export const LOG_EVENTS = [
   'ledger_unreadable',
   /** charged in full; **act** if it is frequent: isolates end, for example for CPU or memory. Fields: `key_id` and the reservation */
   'reservation_expired',
+  /** all that a key or a user held of its team or key was [charged](docs/budgets.md#requests-that-never-settle), because its object was silent. Fields: `key_id` (of a team: its object), `level`, `day` and the amounts */
+  'lease_expired',
   /** a request under an overdrawn `warn` budget. Fields: `request_id`, `key_id`, `by` */
   'budget_overdrawn',
   /** a budget has reached a [percentage](docs/alerts.md#budgets). Fields: `id`, `key_id` or `team`, `percent`, `unit`, `per`, `period`, `spent`, `limit` */

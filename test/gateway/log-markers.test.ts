@@ -72,6 +72,7 @@ const EVENTS: Readonly<Record<LogEvent, 'seen' | string>> = {
   ledger_unreachable: 'seen',
   ledger_unreadable: 'the reason of the decoder: names of fields',
   reservation_expired: 'numbers and ids',
+  lease_expired: 'numbers and ids',
   refusals_not_written: 'the error of the ledger',
   budget_overdrawn: 'seen',
   budget_alert: 'numbers of a budget',

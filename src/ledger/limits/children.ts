@@ -13,6 +13,7 @@ import {
   WINDOW_SECONDS,
 } from './limit-tables.ts';
 import { addReported } from './reservations.ts';
+import { SilentChildren } from './silent-children.ts';
 import { createTeamTables, NO_TEAM, TEAM_HELD_TABLE } from './team-shares.ts';
 
 /**
@@ -35,18 +36,27 @@ const LEFT = '';
 
 /** How many children return at once what they hold in advance. */
 const MAX_RETURNING = 200;
+/** A child that did not return what it holds is not asked again for this time. */
+const FAILED_RECALL_MS = 10_000;
 
 interface ChildrenPorts {
   readonly sql: Sql;
-  /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. */
-  readonly returnLease: (child: string) => Promise<void>;
+  /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. @returns false: it fails */
+  readonly returnLease: (child: string) => Promise<boolean>;
+  readonly now: () => number;
+  /** How long requests take at most. A child that sends no message for so long is counted as if all that it holds were used. */
+  readonly silentMs: () => number;
 }
 
 export class Children {
   readonly #ports: ChildrenPorts;
   readonly #sql: Sql;
+  /** Those that send no messages while they hold something. */
+  readonly #silent: SilentChildren;
   /** The calls to children that are running, by child. */
   readonly #returning = new Map<string, Promise<void>>();
+  /** Until when children are not asked that did not return what they hold, in ms since the epoch. */
+  readonly #failedUntil = new Map<string, number>();
   /** Whether the tables exist. They are created with the first child. */
   #isUsed: boolean;
   /** The children that may hold something in advance. */
@@ -57,6 +67,7 @@ export class Children {
   constructor(ports: ChildrenPorts) {
     this.#ports = ports;
     this.#sql = ports.sql;
+    this.#silent = new SilentChildren(ports.sql, ports.silentMs);
     this.#isUsed = hasTable(ports.sql, HELD_TABLE);
     if (!this.#isUsed) return;
     const holders = this.#sql.exec<{ user: string }>('SELECT DISTINCT user FROM held WHERE requests > 0');
@@ -129,6 +140,9 @@ export class Children {
     day: string,
     team: string,
   ): { readonly isOwn: boolean; readonly seconds: readonly SecondSum[] } {
+    this.#silent.takeBack(child, team, now);
+    this.#silent.heard(child, now);
+    this.#failedUntil.delete(child);
     const before = this.#heldBy(child);
     const others = this.#heldTables.slice(1).flatMap((table) => this.#heldBy(child, table));
     const seconds = currentSeconds(minute ?? [leasedBy([...before, ...others], now)], now);
@@ -153,7 +167,10 @@ export class Children {
       const old = before.find((one) => isSameRow(one, row));
       if (old === undefined || !isEqualRow(old, row)) this.#store(child, row);
     }
-    if (isLast) this.#sql.exec('DELETE FROM key_users WHERE user = ?', child);
+    if (isLast) {
+      this.#sql.exec('DELETE FROM key_users WHERE user = ?', child);
+      this.#silent.remove(child);
+    }
     const lastDay = this.#find(child)?.day ?? day;
     const isOwn = isLast || this.#count(child, lastDay, day, limits);
     const update = 'UPDATE key_users SET seq = ?, day = ? WHERE user = ?';
@@ -194,16 +211,42 @@ export class Children {
    * @returns false if no child holds anything
    */
   async recall(except: string | null = null): Promise<boolean> {
-    const children = [...this.#ahead].filter((child) => child !== except).slice(0, MAX_RETURNING);
+    const { now } = this.#ports;
+    const isAsked = (child: string) => child !== except && (this.#failedUntil.get(child) ?? 0) <= now();
+    const children = [...this.#ahead].filter(isAsked).slice(0, MAX_RETURNING);
     const calls = children.map((child) => {
       const running = this.#returning.get(child);
       if (running !== undefined) return running;
-      const call = this.#ports.returnLease(child).finally(() => this.#returning.delete(child));
+      const call = this.#askFor(child).finally(() => this.#returning.delete(child));
       this.#returning.set(child, call);
       return call;
     });
     await Promise.all(calls);
     return children.length > 0;
+  }
+
+  async #askFor(child: string): Promise<void> {
+    const { returnLease, now } = this.#ports;
+    const hasReturned = await returnLease(child);
+    // Its message may have been applied although the call failed.
+    if (hasReturned || !this.#ahead.has(child)) this.#failedUntil.delete(child);
+    else this.#failedUntil.set(child, now() + FAILED_RECALL_MS);
+  }
+
+  /**
+   * Charges what children hold that sent no message for too long, as {@link SilentChildren.charge}. Runs in a transaction.
+   * @returns what is charged
+   */
+  chargeSilent(now: number, team: string, isAlarm: boolean): readonly Amounts[] {
+    if (!this.#isUsed) return [];
+    const charged = this.#silent.charge(now, team, isAlarm);
+    for (const { user } of charged) this.#ahead.delete(user);
+    return charged;
+  }
+
+  /** When {@link chargeSilent} has work next, in ms since the epoch; null: never. */
+  get silentAt(): number | null {
+    return this.#isUsed ? this.#silent.dueAt : null;
   }
 
   /** Those that have an object. */
@@ -224,6 +267,8 @@ export class Children {
   /** Removes a child whose object is deleted. */
   remove(child: string): void {
     this.#ahead.delete(child);
+    this.#failedUntil.delete(child);
+    this.#silent.remove(child);
     for (const table of this.#heldTables) this.#sql.exec(`DELETE FROM ${table} WHERE user = ?`, child);
     this.#sql.exec('DELETE FROM key_users WHERE user = ?', child);
   }

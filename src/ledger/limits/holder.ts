@@ -70,8 +70,10 @@ export interface HolderPorts {
   /** The key of a user; of a key its team of that id. Null: it has none. */
   readonly parent: ((team: string) => ParentCalls) | null;
   readonly isRevoked: () => boolean;
-  /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. */
-  readonly returnLease: (child: string) => Promise<void>;
+  /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. @returns false: it fails */
+  readonly returnLease: (child: string) => Promise<boolean>;
+  /** How long requests take at most, until their reservations expire. */
+  readonly silentMs: () => number;
   /**
    * Sets the alarm to that time (ms since the epoch), unless it is already set to an earlier one. It does so before it returns, so that
    * it is stored together with what was written before.
@@ -138,11 +140,11 @@ export class Holder {
   readonly #undecided = new Set<Asking>();
 
   constructor(ports: HolderPorts) {
-    const { sql, level, returnLease } = ports;
+    const { sql, level, returnLease, now, silentMs } = ports;
     this.#ports = ports;
     this.#sql = sql;
     this.#team = currentTeam(sql);
-    this.children = new Children({ sql, returnLease });
+    this.children = new Children({ sql, returnLease, now, silentMs });
     for (const team of linkedTeams(sql)) this.#leaseOf(team);
     // An object of an earlier version has fewer tables.
     if (level === 'user' && this.#leaseOf(NO_TEAM)?.isOpen) createLimitTables(sql);
@@ -539,6 +541,7 @@ export class Holder {
     const { needs } = message;
     if (applied.kind !== 'applied') return applied;
     const { limits } = applied;
+    if (needs.length > 0 || message.running.length > 0) this.#wakeForSilent();
     if (isClosed || needs.length === 0) {
       this.#reportLater();
       if (needs.length > 0) return { kind: 'revoked' };
@@ -607,6 +610,12 @@ export class Holder {
   /** Opens the link to a former team again: the team got a last message, and a request of it was settled after that. */
   async #reopen(): Promise<void> {
     for (const team of unreportedTeams(this.#sql)) await this.#leaseOf(team)?.open(null);
+  }
+
+  /** Sets the alarm, which charges what children hold that send no messages. */
+  #wakeForSilent(): void {
+    const { now, silentMs, wakeBy } = this.#ports;
+    wakeBy(this.children.silentAt ?? now() + silentMs());
   }
 
   get #readableLimits(): Limits {
@@ -705,7 +714,7 @@ export class Holder {
     const { now, transaction } = this.#ports;
     if (!this.isOpen) return null;
     transaction(() => {
-      this.#expire(now());
+      this.#expire(now(), true);
       forgetSettled(this.#sql, now());
     });
     const times: (number | null)[] = [];
@@ -715,7 +724,7 @@ export class Holder {
       times.push(now() + RETRY_AFTER_MS);
     }
     for (const [team, lease] of this.#leases) if (lease.isOpen) times.push(await this.#reportTo(team, lease));
-    times.push(this.isOpen ? nextExpiry(this.#sql) : null);
+    times.push(this.isOpen ? nextExpiry(this.#sql) : null, this.children.silentAt);
     const due = times.filter((time) => time !== null);
     return due.length === 0 ? null : Math.min(...due);
   }
@@ -736,10 +745,16 @@ export class Holder {
     }
   }
 
-  #expire(now: number): void {
+  /** Charges what nothing has settled in time: reservations, and what silent children hold. */
+  #expire(now: number, isAlarm = false): void {
+    const { log, level } = this.#ports;
     for (const { id, day, tokens, currency, cost } of expire(this.#sql, now)) {
       this.#noteAll();
-      this.#ports.log({ event: 'reservation_expired', id, day, tokens, currency, cost });
+      log({ event: 'reservation_expired', id, day, tokens, currency, cost });
+    }
+    for (const { day, tokens, currency, cost } of this.children.chargeSilent(now, this.#team, isAlarm)) {
+      this.#noteAll();
+      log({ event: 'lease_expired', level, day, tokens, currency, cost });
     }
   }
 

@@ -10,6 +10,7 @@ import { createLimitTables } from '../limits/limit-tables.ts';
 import { boundedParents } from '../limits/parent-calls.ts';
 import { nextExpiry } from '../limits/reservations.ts';
 import { addToBudget, currentTopUps } from '../limits/top-ups.ts';
+import { reservedMs } from '../settings.ts';
 import { StoredKey } from '../stored-key.ts';
 import type { RolePorts } from './ports.ts';
 import { answerWithin, type Job, succeeds } from './role.ts';
@@ -20,7 +21,7 @@ const MAX_RETURN_MS = 1000;
 const MAX_NAME_MS = 10_000;
 
 /** What differs between the holders of users, keys and teams. */
-interface HolderIdentity extends Pick<HolderPorts, 'level' | 'name' | 'isRevoked'> {
+interface HolderIdentity extends Pick<HolderPorts, 'level' | 'name' | 'isRevoked' | 'silentMs'> {
   /** A new stub of the parent: the key of a user; of a key its team of that id. Null: it has none. */
   readonly openParent: ((team: string) => ParentCalls) | null;
   /** In the log: a key's id, also for its users; of a team the name of its object. */
@@ -32,19 +33,17 @@ interface HolderIdentity extends Pick<HolderPorts, 'level' | 'name' | 'isRevoked
 /** The limits of an object, with its alarm and the objects of its children. */
 export function openHolder(ports: RolePorts, identity: HolderIdentity): Holder {
   const { sql, transaction, now, alarm, objects, forget, log } = ports;
-  const { level, name, openParent, isRevoked, keyId, childObject } = identity;
+  const { level, name, openParent, isRevoked, silentMs, keyId, childObject } = identity;
   return new Holder({
-    ...{ level, name, isRevoked, sql, transaction, now, forget },
+    ...{ level, name, isRevoked, silentMs, sql, transaction, now, forget },
     parent: openParent && boundedParents(openParent, now),
-    returnLease: async (child) => {
-      await succeeds(objects().getByName(childObject(child)).returnLease(), MAX_RETURN_MS);
-    },
+    returnLease: (child) => succeeds(objects().getByName(childObject(child)).returnLease(), MAX_RETURN_MS),
     wakeBy: (time) => alarm.wakeBy(time),
     log: (entry) => log({ ...entry, key_id: keyId }),
   });
 }
 
-interface LimitedIdentity extends Omit<HolderIdentity, 'isRevoked'> {
+interface LimitedIdentity extends Omit<HolderIdentity, 'isRevoked' | 'silentMs'> {
   /** Reads its name from KV. */
   readonly readName: (store: KeyStore) => Promise<string | null>;
   /** Null: it is a key. */
@@ -57,7 +56,12 @@ export abstract class LimitedRole implements OwnLimitCalls {
   readonly #alerts: BudgetAlerts;
   readonly #isTeam: boolean;
   #key: StoredKey | null = null;
-  protected readonly settleExpired: Job = () => this.holder.alarm();
+  /** After which time reservations expire; null: it was not read yet. */
+  #reservedMs: number | null = null;
+  protected readonly settleExpired: Job = async () => {
+    await this.#readReservedMs();
+    return this.holder.alarm();
+  };
   protected readonly sendAlerts: Job = async (now) => {
     await this.#alerts.note(now);
     return this.#alerts.send(now);
@@ -71,6 +75,7 @@ export abstract class LimitedRole implements OwnLimitCalls {
       ...identity,
       // A team is stored from its creation on.
       isRevoked: () => this.key.isRevoked || (this.#isTeam && !this.key.isStored),
+      silentMs: () => this.#reservedMs ?? reservedMs(0),
     });
     createLimitTables(sql);
     this.#alerts = new BudgetAlerts({
@@ -125,11 +130,17 @@ export abstract class LimitedRole implements OwnLimitCalls {
 
   async lease(message: LeaseMessage): Promise<LeaseAnswer> {
     const { alarm } = this.ports;
+    await this.#readReservedMs();
     await alarm.read();
     const answer = await this.holder.lend(message);
     const until = message.erased?.until ?? null;
     if (until !== null) await alarm.setBy(until);
     if (message.charges.length > 0) await this.noteAlerts();
     return answer;
+  }
+
+  /** A setting that cannot be read stops nothing: the longest time counts. */
+  async #readReservedMs(): Promise<void> {
+    this.#reservedMs ??= await this.ports.reservedMs().catch(() => null);
   }
 }

@@ -26,6 +26,8 @@ export interface RolePorts {
   readonly recordDays: () => number;
   readonly alertSettings: () => Promise<AlertSettings>;
   readonly roomLimits: () => Promise<RoomLimits>;
+  /** After which time reservations expire. */
+  readonly reservedMs: () => Promise<number>;
   readonly fetch: typeof fetch;
   readonly log: Log;
 }

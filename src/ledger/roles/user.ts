@@ -5,6 +5,7 @@ import type { UserObjectCalls } from '../ledger-calls.ts';
 import type { Amounts } from '../limits/allowance.ts';
 import type { Holder } from '../limits/holder.ts';
 import type { Reservation, ReserveRequest } from '../limits/reservations.ts';
+import { reservedMs } from '../settings.ts';
 import { openHolder } from './limited.ts';
 import type { RolePorts } from './ports.ts';
 import type { Role } from './role.ts';
@@ -23,7 +24,9 @@ export class UserRole implements Role, UserObjectCalls {
       keyId,
       openParent: () => ports.objects().getByName(keyId),
       isRevoked: () => false,
+      // It has no children.
       childObject: (child) => child,
+      silentMs: () => reservedMs(0),
     });
   }
 

@@ -23,6 +23,8 @@ interface Member {
   isRevoked: boolean;
 }
 
+/** After which time reservations expire. */
+export const SILENT_MS = 11 * MINUTE;
 const NO_WAIT = () => Promise.resolve();
 
 /** The path of a holder names its ancestors: `team/key/user`. */
@@ -32,10 +34,10 @@ export class HolderNetwork {
   /** How much later it is by the clocks of objects, in ms. */
   skewOf: (path: string) => number = () => 0;
   readonly members = new Map<string, Member>();
-  /** Calls of children to their parents, by method. */
-  readonly calls = { open: 0, lease: 0 };
-  /** Decides the fault of each call between objects. */
-  fault: () => Fault = () => null;
+  /** Calls of children to their parents, by method, and of parents that ask a child to return what it holds. */
+  readonly calls = { open: 0, lease: 0, recall: 0 };
+  /** Decides the fault of each call between objects. @param to the name of the called one */
+  fault: (to: string) => Fault = () => null;
   /** The time that each call takes, on its way and back. */
   latency: () => Promise<void> = NO_WAIT;
   readonly logged: Readonly<Record<string, unknown>>[] = [];
@@ -109,9 +111,14 @@ export class HolderNetwork {
         const isKey = (one: Member) => one.level === 'key' && one.name === child;
         const member =
           level === 'team' ? [...this.members.values()].find(isKey) : this.members.get(`${path}/${child}`);
-        if (member === undefined) return;
-        await this.#call(member, ({ limits }) => limits.returnLease()).catch(() => {});
+        if (member === undefined) return false;
+        this.calls.recall++;
+        return this.#call(member, ({ limits }) => limits.returnLease()).then(
+          () => true,
+          () => false,
+        );
       },
+      silentMs: () => SILENT_MS,
       wakeBy: (time) => {
         const member = this.at(path);
         const at = time - this.skewOf(path);
@@ -127,7 +134,7 @@ export class HolderNetwork {
 
   /** Calls an object. What it does for a call is lost with its memory. */
   async #call<Value>(member: Member, act: (member: Member) => Promise<Value> | Value): Promise<Value> {
-    const fault = this.fault();
+    const fault = this.fault(member.name);
     await this.latency();
     if (fault === 'before') throw new Error('The call is lost');
     const value = await Promise.race([act(member), member.lost.promise]);

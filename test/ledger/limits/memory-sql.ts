@@ -56,11 +56,11 @@ type KeyReservation = Extract<Reservation, { kind: 'reserved' | 'refused' }>;
 
 /** As the object of a key does: at once, without calls to others. */
 export function reserve(sql: MemorySql, asked: ReserveRequest, now: number): KeyReservation {
-  const nothing = () => Promise.resolve();
   const reservation = new Holder({
     ...{ level: 'key', name: 'k', sql, now: () => now, parent: null, isRevoked: () => false },
     transaction: (act) => transaction(sql, act),
-    ...{ returnLease: nothing, forget: nothing, wakeBy: () => {}, log: () => {} },
+    ...{ returnLease: async () => false, forget: async () => {}, wakeBy: () => {}, log: () => {} },
+    silentMs: () => 11 * MINUTE,
   }).reserve(asked);
   if (reservation instanceof Promise || reservation.kind === 'shared' || reservation.kind === 'revoked')
     throw new Error('A key without users decides at once');

@@ -305,7 +305,7 @@ describe('Y6 limits for each user', () => {
 
   test('100,000 users cost nothing until they send a request', () => {
     const network = new UserNetwork({ per_user: { rpm: 5, max_users: 100_000 } });
-    expect([network.users, network.calls]).toEqual([[], { open: 0, lease: 0 }]);
+    expect([network.users, network.calls]).toEqual([[], { open: 0, lease: 0, recall: 0 }]);
     expect(network.key.exec("SELECT 1 FROM sqlite_master WHERE name = 'held'").toArray()).toEqual([]);
   });
 
@@ -367,7 +367,7 @@ describe('Y6 limits for each user', () => {
     }
     await network.wait(LATE);
     expect(network.standing.budget).toMatchObject({ spent: 10_000, reserved: 0 });
-    expect(network.calls).toEqual({ open: 100, lease: 200 });
+    expect(network.calls).toEqual({ open: 100, lease: 200, recall: 0 });
   });
 });
 

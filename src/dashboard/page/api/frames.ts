@@ -5,11 +5,14 @@ export interface Frame {
   readonly at: number;
   /** Including the line ends at its end. */
   readonly bytes: number;
-  /** The text after `data: `, or a whole comment. */
+  /** The text after `data: `, or a whole comment; of a frame above {@link MAX_FRAME_BYTES} its beginning. */
   readonly text: string;
-  /** Undefined for a comment or `[DONE]`. */
+  /** Undefined for a comment, `[DONE]` or a frame above {@link MAX_FRAME_BYTES}. */
   readonly json: unknown;
 }
+
+/** How much of one frame is read. The rest is only counted. */
+const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 
 const LF = 10;
 const CR = 13;
@@ -24,6 +27,15 @@ export async function readFrames(
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let pending: Uint8Array[] = [];
+  /** Bytes of the current frame: all of them, and those in `pending`. */
+  let bytes = 0;
+  let kept = 0;
+  const keep = (part: Uint8Array) => {
+    bytes += part.length;
+    const some = part.subarray(0, MAX_FRAME_BYTES - kept);
+    if (some.length > 0) pending.push(some);
+    kept += some.length;
+  };
   let lastYield = now();
   /** Of the current line, without its end; and whether a line precedes it in the frame. */
   let length = 0;
@@ -49,21 +61,24 @@ export async function readFrames(
       hasLine ||= !isBlank;
       if (!isBlank || !hasLine) continue;
       hasLine = false;
-      const parts = [...pending, value.subarray(start, i + 1)];
+      keep(value.subarray(start, i + 1));
+      const parts = pending;
+      const size = bytes;
       pending = [];
+      bytes = 0;
+      kept = 0;
       start = i + 1;
-      onFrame(frameOf(parts, at, decoder));
+      onFrame(frameOf(parts, size, at, decoder));
     }
-    if (start < value.length) pending.push(value.subarray(start));
+    if (start < value.length) keep(value.subarray(start));
   }
 }
 
-function frameOf(parts: readonly Uint8Array[], at: number, decoder: TextDecoder): Frame {
+function frameOf(parts: readonly Uint8Array[], bytes: number, at: number, decoder: TextDecoder): Frame {
   const frame = parts.map((part) => decoder.decode(part, { stream: true })).join('') + decoder.decode();
   const lines = frame.trimEnd().split('\n');
   const data = lines.find((line) => line.startsWith('data: '));
   const text = data === undefined ? lines.join(' ') : data.slice('data: '.length);
-  const bytes = parts.reduce((sum, part) => sum + part.length, 0);
   return { at, bytes, text, json: parse(text) };
 }
 

@@ -1,5 +1,5 @@
 /** Describes a failed call: what happened, what it means and what to do. */
-import type { Problem } from '../api/fetch-api.ts';
+import type { Problem } from '../api/problem.ts';
 import { timeOfDay } from '../format/times.ts';
 import type { Loaded } from '../state/load.ts';
 import { useSession } from '../state/session.ts';

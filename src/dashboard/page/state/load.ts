@@ -1,6 +1,6 @@
 /** Loads data for a view. The previous data stays on screen while the next is loading, and after a refresh that failed. */
 import { useEffect, useState } from 'preact/hooks';
-import type { Answer, Problem } from '../api/fetch-api.ts';
+import type { Answer, Problem } from '../api/problem.ts';
 import type { Range } from './range.ts';
 
 export interface Loaded<Value> {

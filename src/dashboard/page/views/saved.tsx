@@ -1,6 +1,6 @@
 /** The dialog of views: those that are saved in this browser, the address of this one, and a link that shows it without the admin token. */
 import { useState } from 'preact/hooks';
-import type { Problem } from '../api/fetch-api.ts';
+import type { Problem } from '../api/problem.ts';
 import type { NewUsageToken } from '../api/types.ts';
 import { date } from '../format/times.ts';
 import { CopyButton } from '../parts/controls.tsx';

@@ -1,7 +1,7 @@
 /** The form that creates or changes a key. A change sends only the changed fields. */
 import { useState } from 'preact/hooks';
 import { matchesGlob } from '../../../../shared/glob.ts';
-import type { Problem } from '../../api/fetch-api.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { Key, List, Model, NewKey } from '../../api/types.ts';
 import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { failureWords } from '../../parts/problem.tsx';

@@ -1,5 +1,6 @@
 /** The credential of the live view: the signed-in key, or for the admin a new key that expires in an hour. */
-import { Api, type Problem } from '../../api/fetch-api.ts';
+import { Api } from '../../api/fetch-api.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { Key, KeyStatus, List, NewKey } from '../../api/types.ts';
 import type { Session } from '../../state/session.ts';
 

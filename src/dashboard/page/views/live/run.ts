@@ -1,6 +1,6 @@
 /** Runs one stream: collects its frames and output parts, and records how it ended. */
-import { type Api, type Problem, problemOf } from '../../api/fetch-api.ts';
 import { type Frame, readFrames } from '../../api/frames.ts';
+import { type Problem, problemOf } from '../../api/problem.ts';
 import type { Choice, Protocol, Usage } from './protocols.ts';
 
 export type PartKind = 'reasoning' | 'text' | 'refusal' | 'tool' | 'error';
@@ -16,14 +16,23 @@ export interface Part {
   text: string;
 }
 
-export interface SeenFrame extends Frame {
+export interface SeenFrame extends Omit<Frame, 'json'> {
   readonly kind: FrameKind;
+  /** Its text is JSON, which is parsed again when it is opened. */
+  readonly isJson: boolean;
 }
 
-/** How many frames are kept. Later ones are only counted. */
+/** How many frames are kept, and how many bytes they have together. Later ones are only counted. */
 const MAX_FRAMES = 5000;
-/** How many characters of one part are kept. */
-const MAX_TEXT = 100_000;
+const MAX_FRAMES_BYTES = 8 * 1024 * 1024;
+/** How many parts of the output are kept, and how many characters they have together. */
+const MAX_PARTS = 1000;
+const MAX_TEXT = 1_000_000;
+
+/** Sends a request and returns its response, which streams. */
+interface Streams {
+  stream(path: string, body: unknown, signal: AbortSignal): Promise<Response>;
+}
 
 export class Run {
   readonly model: string;
@@ -42,6 +51,10 @@ export class Run {
   /** A provider was called: a request that is refused before has no record. */
   hasRecord = false;
   problem: Problem | null = null;
+  /** Output or frames were left out, because the page keeps no more. */
+  isCut = false;
+  #keptBytes = 0;
+  #keptText = 0;
   readonly #protocol: Protocol;
   readonly #aborting = new AbortController();
   readonly #onChange: () => void;
@@ -62,7 +75,7 @@ export class Run {
     this.#aborting.abort();
   }
 
-  async start(api: Api, prompt: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
+  async start(api: Streams, prompt: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
     const start = performance.now();
     const now = () => performance.now() - start;
     try {
@@ -99,8 +112,18 @@ export class Run {
   }
 
   #error(title: string, text: string): void {
-    this.parts.push({ kind: 'error', id: `error-${this.parts.length}`, title, text });
     this.phase = 'failed';
+    // The first error is always kept.
+    if (this.parts.length >= MAX_PARTS && this.parts.at(-1)?.kind === 'error') return;
+    this.parts.push({ kind: 'error', id: `error-${this.parts.length}`, title, text: this.#room(text) });
+  }
+
+  /** The part of a text that is kept. */
+  #room(text: string): string {
+    const kept = text.slice(0, MAX_TEXT - this.#keptText);
+    this.#keptText += kept.length;
+    if (kept.length < text.length) this.isCut = true;
+    return kept;
   }
 
   #take(frame: Frame): void {
@@ -110,7 +133,11 @@ export class Run {
     this.lastAt = frame.at;
     const isOutput = kind === 'text' || kind === 'reasoning' || kind === 'tool' || kind === 'refusal';
     if (isOutput) this.firstAt ??= frame.at;
-    if (this.frames.length < MAX_FRAMES) this.frames.push({ ...frame, kind });
+    const { at, bytes, text, json } = frame;
+    if (this.frames.length < MAX_FRAMES && this.#keptBytes + bytes <= MAX_FRAMES_BYTES) {
+      this.#keptBytes += bytes;
+      this.frames.push({ at, bytes, text, kind, isJson: json !== undefined });
+    } else this.isCut = true;
     this.#onChange();
   }
 
@@ -142,8 +169,10 @@ export class Run {
       kind = of;
       const last = this.parts.findLast((part) => part.id === id);
       const continues = last !== undefined && (of === 'tool' || last === this.parts.at(-1));
-      if (continues) last.text += last.text.length < MAX_TEXT ? text : '';
-      else this.parts.push({ kind: of, id, title, text });
+      if (continues) last.text += this.#room(text);
+      else if (this.parts.length < MAX_PARTS)
+        this.parts.push({ kind: of, id, title, text: this.#room(text) });
+      else this.isCut = true;
     };
     const of = index === 0 ? '' : ` ${index + 1}`;
     if (reasoning_content) add('reasoning', `reasoning${index}`, reasoning_content, `Reasoning${of}`);

@@ -59,6 +59,7 @@ export function StreamView({ run, spanMs }: StreamViewProps) {
       <Strip frames={run.frames} spanMs={spanMs} firstAt={firstAt} />
       <Frames run={run} />
       <p class="hint foot">
+        {run.isCut && 'The page keeps the first part of so long a stream. '}
         {run.requestId !== null && run.hasRecord && !run.isRunning && (
           <a href={linkTo('requests', { id: run.requestId })}>Open its record</a>
         )}
@@ -139,19 +140,18 @@ function withoutPrefix(text: string): string {
 
 function FrameLine({ frame }: { frame: SeenFrame }) {
   const [isOpen, setOpen] = useState(false);
-  const isJson = frame.json !== undefined;
   return (
     <div class="frame">
       <span class="num">{milliseconds(Math.round(frame.at))}</span>
       <span class="num">{count(frame.bytes)} B</span>
-      {isJson ? (
+      {frame.isJson ? (
         <button
           type="button"
           class={`code mark ${frame.kind} ${isOpen ? 'open' : ''}`}
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
         >
-          {isOpen ? JSON.stringify(frame.json, null, 2) : withoutPrefix(frame.text)}
+          {isOpen ? JSON.stringify(JSON.parse(frame.text), null, 2) : withoutPrefix(frame.text)}
         </button>
       ) : (
         <span class={`code mark ${frame.kind}`}>{frame.text}</span>

@@ -1,6 +1,6 @@
 /** Loads the records of a list page by page. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Problem } from '../../api/fetch-api.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { RecordPage, UsageRecord } from '../../api/types.ts';
 import { FAILURE_FILTERS, TEXT_FILTERS } from '../../state/groups.ts';
 import { within } from '../../state/load.ts';

@@ -1,6 +1,6 @@
 /** `GET /dashboard`: the dashboard's page, one document without further files. It contains no data and needs no credential. */
 import type { HttpRoute } from '../routes.ts';
-import { SCRIPT_HASH, STYLE_HASH } from './built/hashes.ts';
+import { DOCS_STYLE_HASH, SCRIPT_HASH, STYLE_HASH } from './built/hashes.ts';
 
 /** Allows only the document's own script and style, and calls to this deployment. `require-trusted-types-for` blocks text as code. */
 const POLICY = [
@@ -16,6 +16,8 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
+const DOCS_POLICY = `default-src 'none'; style-src '${DOCS_STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`;
+
 /** The part of a request's context that is used. */
 interface DashboardContext {
   readonly settings: { readonly auth: string };
@@ -25,15 +27,21 @@ interface DashboardContext {
 /** @param readDocument reads the page */
 export function dashboardRoutes(readDocument: () => string | Promise<string>): readonly HttpRoute[] {
   const handle = async (_request: Request, context: DashboardContext) =>
-    pageResponse(markSignedIn(await readDocument(), context));
+    pageResponse(markSignedIn(await readDocument(), context), POLICY);
   return [{ path: '/dashboard', prefixes: [''], methods: { GET: handle }, isHome: true }];
 }
 
-function pageResponse(document: string): Response {
+/** `GET /dashboard/docs`: the documents of this version on one page, to which the views link. */
+export function docsRoutes(readDocs: () => Promise<string>): readonly HttpRoute[] {
+  const handle = async () => pageResponse(await readDocs(), DOCS_POLICY);
+  return [{ path: '/dashboard/docs', prefixes: [''], methods: { GET: handle }, isListed: false }];
+}
+
+function pageResponse(document: string, policy: string): Response {
   return new Response(document, {
     headers: {
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': POLICY,
+      'content-security-policy': policy,
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',

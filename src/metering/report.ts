@@ -137,6 +137,8 @@ export interface NamedGroups {
   /** False: further groups are summed in one row, so there are more. */
   readonly is_exact: boolean;
   readonly cost: Readonly<Record<string, number>>;
+  /** How many of them each day or hour has. Absent: the report is not grouped by one. */
+  readonly steps?: Readonly<Record<string, number>>;
 }
 
 export type Row = Partial<Record<Group, string>> & Sums;
@@ -254,7 +256,17 @@ export class Report {
     const sum = new Sum();
     for (const { sum: own } of named) sum.addSum(own);
     sum.addSum(this.#rest);
-    return { count: named.length, is_exact: this.#rest.isEmpty, cost: sum.cost };
+    const step = this.#groups.findIndex((group) => group === 'day' || group === 'hour');
+    const steps: Record<string, number> = {};
+    if (step >= 0)
+      for (const { values } of named) {
+        const { [step]: name = '' } = values;
+        steps[name] = (steps[name] ?? 0) + 1;
+      }
+    return {
+      ...{ count: named.length, is_exact: this.#rest.isEmpty, cost: sum.cost },
+      ...(step >= 0 && { steps }),
+    };
   }
 
   #groupFields(values: readonly string[]): Partial<Record<Group, string>> {

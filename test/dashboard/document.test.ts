@@ -27,8 +27,19 @@ test('D1 the page is built once: later builds, also concurrent ones, write nothi
   expect(after.map(({ mtimeMs }) => mtimeMs)).toEqual(before.map(({ mtimeMs }) => mtimeMs));
 });
 
-test('D1 the folder of assets has the page alone, because all of it is uploaded', async () => {
-  expect(await readdir(join(BUILT, 'assets'))).toEqual(['dashboard.html']);
+test('D1 the folder of assets has the two pages alone, because all of it is uploaded', async () => {
+  expect((await readdir(join(BUILT, 'assets'))).sort()).toEqual(['dashboard.html', 'docs.html']);
+});
+
+test('D1 each link of the page of documents leads to a heading or a rule of it', async () => {
+  const docs = await readFile(join(BUILT, 'assets', 'docs.html'), 'utf8');
+  const ids = new Set([...docs.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+  const links = [...docs.matchAll(/ href="([^"]+)"/g)].map(([, href = '']) => href);
+  const own = links.filter((href) => href.startsWith('#'));
+  expect(own.length).toBeGreaterThan(500);
+  expect(own.filter((href) => !ids.has(href.slice(1)))).toEqual([]);
+  expect(links.filter((href) => !/^(?:#|https?:\/\/|mailto:)/.test(href))).toEqual([]);
+  expect(docs).not.toMatch(/<script|<img| on[a-z]+=| style=/);
 });
 
 /** The licences of third-party code, which the document must contain. */
@@ -101,6 +112,22 @@ describe('GET /dashboard', () => {
       headers: { 'if-none-match': '*', range: 'bytes=0-9' },
     });
     expect([cached.status, await cached.text()]).toEqual([200, DOCUMENT]);
+  });
+
+  test('D1 below BASE_PATH, /dashboard/docs is the documents of this version, under a policy without scripts', async () => {
+    const response = await gateway.fetch('/llm/dashboard/docs');
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+    ]);
+    expect(response.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-/,
+    );
+    const text = await response.text();
+    const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? '';
+    const hash = createHash('sha256').update(style).digest('base64');
+    expect(response.headers.get('content-security-policy')).toContain(hash);
+    expect(text).toContain('<h1 id="keys">');
   });
 
   test.each(['/dashboard', '/dashboard.html', '/llm/dashboard.html', '/', '/llm/assets/dashboard.html'])(

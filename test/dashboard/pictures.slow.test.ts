@@ -5,7 +5,7 @@ import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simula
 import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { overflows, tabTo, violationsOf } from './axe.ts';
-import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import { alter, hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
 import { ADMIN, type Filled, makeKey, RECORDS, startFilled } from './filled.ts';
 
 const DAY_MS = 86_400_000;
@@ -145,6 +145,72 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
     await context.close();
   });
 
+  test('D3 failures by cause: for each day the records of each error, and a click on a part of a bar or a name opens them', async () => {
+    const { page, context, complaints } = await signedIn('#/overview?range=30d&metric=failures');
+    const bars = chart(page, 'Failures by day and cause');
+    const texts = await readChart(bars);
+    const failed = records.filter(({ status }) => status === 'failed' || status === 'timed_out');
+    const causes = [...new Set(failed.map(({ error }) => textOf(error)))];
+    expect(causes.length).toBeGreaterThan(2);
+    const of = (cause: string, some: readonly JsonObject[]) =>
+      some.filter(({ error, status }) => error === cause && (status === 'failed' || status === 'timed_out'));
+    for (const [i, text] of texts.entries())
+      for (const cause of causes) {
+        const shown = numberIn(text, new RegExp(`\\n${cause} ([\\d,]+)`));
+        expect(shown, `${days[i]} ${cause}`).toBe(of(cause, ofDay(days[i] ?? '')).length);
+      }
+    const legend = bars.locator('figcaption a');
+    const [first = ''] = await legend.allInnerTexts();
+    const day = days.find((one) => of(first, ofDay(one)).length > 0) ?? '';
+    await bars.locator('.bar').nth(days.indexOf(day)).locator('rect[data-series="0"]').first().click();
+    const rows = page.getByRole('region', { name: 'Requests', exact: true }).locator('tbody tr');
+    await expect.poll(() => rows.count()).toBe(of(first, ofDay(day)).length);
+    expect(Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.split('?')[1]))).toEqual({
+      from: day,
+      to: day,
+      status: 'failed,timed_out',
+      error: first,
+    });
+    await page.goBack();
+    await tabTo(page, legend.first());
+    await page.keyboard.press('Enter');
+    await expect.poll(() => rows.count()).toBe(of(first, records).length);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D3 each tile has a small line: those of users, sessions and refused requests are the records’ of each day', async () => {
+    const [{ token }] = filled.keys;
+    const refused = await filled.gateway.post(
+      '/v1/chat/completions',
+      { model: 'nowhere/x', messages: [{ role: 'user', content: 'Hello' }] },
+      { headers: { authorization: `Bearer ${token}` } },
+    );
+    await refused.text();
+    const { page, context, complaints } = await signedIn('#/overview?range=30d');
+    const lineOf = (name: string) => tile(page, name).locator('.spark path').getAttribute('d');
+    const pathOf = (values: readonly number[]) => {
+      const top = Math.max(...values);
+      return values.map((value, i) => `${i === 0 ? 'M' : 'L'}${i} ${1 + 18 * (1 - value / top)}`).join('');
+    };
+    for (const [name, fact] of [
+      ['Active users', 'user'],
+      ['Sessions', 'session'],
+    ] as const) {
+      const counts = days.map((day) => new Set(ofDay(day).flatMap((record) => record[fact] ?? [])).size);
+      await expect.poll(() => lineOf(name), { message: name }).toBe(pathOf(counts));
+    }
+    const reload = async () => {
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await settle(page);
+      return lineOf('Refused');
+    };
+    await expect.poll(reload).toBe(pathOf(days.map((_, i) => (i === days.length - 1 ? 1 : 0))));
+    expect(await page.locator('.figures > div').count()).toBe(await page.locator('.spark').count());
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
   test('D3 first token and speed: p50, p95 and p99 over time, and a distribution that counts each measured request once', async () => {
     const { page, context, complaints } = await signedIn('#/overview?range=30d&metric=first-token');
     const lines = chart(page, 'First token by day');
@@ -273,6 +339,74 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
       await filled.gateway.fetch(`/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
     },
   );
+
+  test('D5 a key that is spread over several ledger objects: its page has a row for each', async () => {
+    const [{ id }] = filled.keys;
+    const { page, context, complaints } = await signedIn('#/overview');
+    await alter(page, `**/admin/keys/${id}`, (answer) => ({
+      ...answer,
+      shards: [
+        { region: 'weur', requests: 1200, last_lease_at: '2026-11-29T02:00:00.000Z' },
+        { region: 'enam', requests: 34, last_lease_at: null },
+      ],
+    }));
+    await page.goto(`${filled.page}#/keys?id=${id}`);
+    await page.getByRole('heading', { name: 'Spread over 2 ledger objects' }).waitFor();
+    const table = page.getByRole('region', { name: 'Spread' });
+    expect(await table.locator('th').allInnerTexts()).toEqual(['Region', 'Requests', 'Last lease at']);
+    expect(await table.locator('tbody tr').first().innerText()).toMatch(/^weur\s+1,200\s+2026-11-29T02:00/);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D1 each view links to its page of the documents, which the deployment has itself', async () => {
+    const [{ id, token }] = filled.keys;
+    const docs = await open(browser, `${filled.page}/docs`);
+    const ids = await docs.page.evaluate<readonly string[]>(
+      "[...document.querySelectorAll('[id]')].map(({ id }) => id)",
+    );
+    for (const [own, views] of [
+      [
+        ADMIN_TOKEN,
+        [
+          'overview',
+          'now',
+          'requests',
+          'requests?session=x',
+          'keys',
+          `keys?id=${id}`,
+          'live',
+          'health',
+          'audit',
+        ],
+      ],
+      [token, ['overview', 'keys']],
+    ] as const) {
+      const { page, context, complaints } = await signedIn('#/overview', {}, own);
+      const targets = new Set<string>();
+      for (const view of views) {
+        await page.goto(`${filled.page}#/${view}`);
+        const link = page.getByRole('link', { name: /^Docs about / });
+        const href = new URL((await link.getAttribute('href')) ?? '', page.url());
+        expect(href.pathname).toBe(`${new URL(filled.page).pathname}/docs`);
+        expect(ids).toContain(href.hash.slice(1));
+        targets.add(href.hash);
+      }
+      expect(targets.size).toBe(views.length);
+      expect(complaints).toEqual([]);
+      await context.close();
+    }
+    await docs.page.goto(`${filled.page}/docs#keys/audit`);
+    await docs.page.getByRole('heading', { name: 'Audit', exact: true }).waitFor();
+    // The rules take a minute for all of it.
+    await docs.page.evaluate(
+      "for (const one of document.querySelectorAll('section:nth-of-type(n + 4)')) one.remove()",
+    );
+    expect(await violationsOf(docs.page)).toEqual([]);
+    expect(docs.complaints).toEqual([]);
+    await docs.context.close();
+  });
 
   test('D5 the page of a key’s holder: base URLs, lines for each client, models, what is left as bars, last requests and failures', async () => {
     const [{ token }] = filled.keys;

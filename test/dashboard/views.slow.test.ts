@@ -499,7 +499,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
       `new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date('${day}'))`,
     );
     const isToday = day === new Date().toISOString().slice(0, 10);
-    expect(await line.locator('td').nth(2).innerText()).toBe(isToday ? 'today' : label);
+    await expect.poll(() => line.locator('td').nth(2).innerText()).toBe(isToday ? 'today' : label);
     await line.getByText(/\$0\.\d+ of \$0\.20 in total/).waitFor();
     expect(await page.locator('tr', { hasText: 'Live view' }).count()).toBe(0);
     await page.getByLabel('1 temporary key of Live').check();

@@ -203,6 +203,8 @@ test('the rest, and every operation with a JSON body was called', async () => {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(objectOf(methods)).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const missing = operations.filter((operation) => !called.has(operation) && operation !== 'GET /dashboard');
+  const missing = operations.filter(
+    (operation) => !called.has(operation) && !operation.startsWith('GET /dashboard'),
+  );
   expect(missing, 'operations of docs/openapi.json that no test above calls').toEqual([]);
 });

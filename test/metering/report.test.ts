@@ -189,6 +189,28 @@ describe('Report', () => {
     expect(report.named).toEqual({ count: 3, is_exact: false, cost: { USD: 6 } });
   });
 
+  test('M5 named, by day or hour: how many groups each step has, without requests that lack the fact', () => {
+    const of = (groups: readonly Group[]) => {
+      const report = new Report(groups);
+      for (const [time, user] of [
+        ['2026-11-20T09:00:00.000Z', 'ada'],
+        ['2026-11-20T10:00:00.000Z', 'ada'],
+        ['2026-11-20T10:00:00.000Z', 'bob'],
+        ['2026-11-21T10:00:00.000Z', 'ada'],
+        ['2026-11-22T10:00:00.000Z', null],
+      ] as const)
+        report.addRecord(record({ time, user }));
+      return report.named.steps;
+    };
+    expect(of(['day', 'user'])).toEqual({ '2026-11-20': 2, '2026-11-21': 1 });
+    expect(of(['user', 'hour'])).toEqual({
+      '2026-11-20T09:00Z': 1,
+      '2026-11-20T10:00Z': 2,
+      '2026-11-21T10:00Z': 1,
+    });
+    expect(of(['user', 'app'])).toBeUndefined();
+  });
+
   test('P5 unpriced_requests counts requests with tokens and without a price', () => {
     const none = { total_tokens: 0, prompt_tokens: 0, completion_tokens: 0 };
     expect(reportOf([], {}, none, { cost_nanos: 5, currency: 'USD' }).total.unpriced_requests).toBe(1);

@@ -1,5 +1,5 @@
 /** Makes the OpenAPI document of the deployed Worker from its table of routes and `operations.ts`. */
-import { dashboardRoutes } from '../../src/dashboard/dashboard.ts';
+import { dashboardRoutes, docsRoutes } from '../../src/dashboard/dashboard.ts';
 import { durableRoutes } from '../../src/durable-responses/routes.ts';
 import { readDurableSettings } from '../../src/durable-responses/settings.ts';
 import { PRIVACY_ROUTES } from '../../src/privacy/routes.ts';
@@ -20,7 +20,13 @@ function allRoutes(): readonly HttpRoute[] {
     },
   };
   const durable = durableRoutes(objects, readDurableSettings(new SettingsReader({})));
-  return [...ROUTES, ...durable, ...PRIVACY_ROUTES, ...dashboardRoutes(() => '')];
+  return [
+    ...ROUTES,
+    ...durable,
+    ...PRIVACY_ROUTES,
+    ...dashboardRoutes(() => ''),
+    ...docsRoutes(async () => ''),
+  ];
 }
 
 /** Methods of routes without an operation, and operations without a route, as lines for a person. */

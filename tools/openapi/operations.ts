@@ -529,4 +529,8 @@ export const OPERATIONS: readonly Operation[] = [
     ...{ method: 'GET', path: '/dashboard', tag: 'Other', auth: 'none' },
     ...{ summary: 'The dashboard, a page', returns: null },
   },
+  {
+    ...{ method: 'GET', path: '/dashboard/docs', tag: 'Other', auth: 'none' },
+    ...{ summary: 'The documents of this version, a page', returns: null },
+  },
 ];

@@ -358,6 +358,7 @@ export const COMPONENTS = {
     count,
     is_exact: described(flag, 'false: there are more'),
     cost: mapOf(amount),
+    steps: optional(described(mapOf(count), 'where the report is grouped by day or hour: how many each has')),
   }),
   Distribution: typed<Distribution>({ first_token_ms: spreads, tokens_per_second: spreads }),
   Sums: explained(object(sums as Readonly<Record<string, Schema | Optional>>), SUMS_TEXTS),

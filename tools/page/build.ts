@@ -1,6 +1,6 @@
 /**
  * Builds the dashboard's page from its sources: one HTML document, as a static asset and as a module, and the hashes of its script and
- * style. Every start of the Worker, of its tests and of the checks builds it, also at the same time, so it writes only what has changed.
+ * style; and the page of documents, an asset. Every start of the Worker, of its tests and of the checks builds it, also at the same time, so it writes only what has changed.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -18,8 +18,13 @@ const ASSETS = join(BUILT, 'assets');
 const STAMP = join(BUILT, 'inputs.json');
 
 const HTML = join(PAGE, 'page.html');
-/** Read for every build, besides the files that are bundled. */
-const FIXED_INPUTS = [HTML, import.meta.filename, join(NODE_MODULES, 'esbuild', 'package.json')];
+/** Read for every build, besides the files that are bundled and the documents. */
+const FIXED_INPUTS = [
+  HTML,
+  import.meta.filename,
+  join(import.meta.dirname, 'docs.ts'),
+  join(NODE_MODULES, 'esbuild', 'package.json'),
+];
 
 /** What the files were built from: their paths below the root, and the SHA-256 of each. */
 type Inputs = Readonly<Record<string, string>>;
@@ -27,12 +32,14 @@ type Inputs = Readonly<Record<string, string>>;
 /** @returns whether anything was built; false: the files were fresh */
 export async function buildPage(): Promise<boolean> {
   if (await isFresh()) return false;
+  const { docsInputs, docsPage } = await import('./docs.ts');
   const [html, script, style] = await Promise.all([
     readFile(HTML, 'utf8'),
     bundle('main.tsx'),
     bundle('styles.css'),
   ]);
-  const inputs = await hashInputs([...FIXED_INPUTS, ...script.inputs, ...style.inputs]);
+  const docs = docsPage();
+  const inputs = await hashInputs([...FIXED_INPUTS, ...script.inputs, ...style.inputs, ...docsInputs()]);
   const licences = await licencesOf(script.inputs);
   const document = html
     .replace(/>\n+</g, '><')
@@ -42,13 +49,14 @@ export async function buildPage(): Promise<boolean> {
   const text = JSON.stringify(document);
   await mkdir(ASSETS, { recursive: true });
   await replaceFile(join(ASSETS, 'dashboard.html'), document);
+  await replaceFile(join(ASSETS, 'docs.html'), docs.html);
   await replaceFile(
     join(BUILT, 'document.ts'),
     `/** The page as text, for Workers without its static asset. */\nexport const DOCUMENT = ${text};\n`,
   );
   await replaceFile(
     join(BUILT, 'hashes.ts'),
-    `/** What the page's security policy allows. */\nexport const SCRIPT_HASH = '${hashOf(script.text)}';\nexport const STYLE_HASH = '${hashOf(style.text)}';\n`,
+    `/** What the page's security policy allows. */\nexport const SCRIPT_HASH = '${hashOf(script.text)}';\nexport const STYLE_HASH = '${hashOf(style.text)}';\nexport const DOCS_STYLE_HASH = '${hashOf(docs.style)}';\n`,
   );
   // Last, so that an interrupted build is not taken for a finished one.
   await replaceFile(STAMP, JSON.stringify(inputs));

@@ -1,6 +1,7 @@
 /** The page's frame: the session, the navigation and the current view. */
 import { useEffect, useState } from 'preact/hooks';
 import { setZone, ZONE_CHANGE, zoneOf } from './format/zone.ts';
+import { DocsLink } from './parts/docs.tsx';
 import { Menu } from './parts/menu.tsx';
 import { useTables } from './parts/table.tsx';
 import { useLoad } from './state/load.ts';
@@ -148,6 +149,26 @@ const LABELS: Readonly<Record<View, string>> = {
   audit: 'Audit',
 };
 
+/** The documents about each view. */
+const DOCS: Readonly<Record<View, string>> = {
+  overview: 'metering/reports',
+  now: 'dashboard/views',
+  requests: 'metering/usage-records',
+  keys: 'keys',
+  live: 'streams/frames',
+  health: 'operations/status',
+  audit: 'keys/audit',
+};
+
+/** What is about the part of a view that its parameters choose. */
+function docsOf(view: View, { session, team, id }: Params, isAdmin: boolean): string {
+  if (view === 'requests' && session !== undefined) return 'prompt-caches';
+  if (view === 'keys' && !isAdmin) return 'clients';
+  if (view === 'keys' && team !== undefined) return 'budgets/teams';
+  if (view === 'keys' && id !== undefined) return 'budgets/see-what-is-left';
+  return DOCS[view];
+}
+
 function Frame() {
   const { isAdmin, key, name, signOut } = useSession();
   const { view: named, params, unknown } = useRoute();
@@ -199,6 +220,11 @@ function Frame() {
             </select>
           </label>
           <SaveMenu />
+          {view !== null && (
+            <DocsLink to={docsOf(view, params, isAdmin)} about={`Docs about ${label}`}>
+              Docs
+            </DocsLink>
+          )}
           {view !== null && (
             <button type="button" class="quiet" onClick={() => setViews(true)}>
               Views

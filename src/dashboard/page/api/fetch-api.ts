@@ -1,25 +1,15 @@
 /** Calls the deployment's API with the token of the session. */
 
-/** Why a call failed. */
-export type Problem =
-  | { readonly kind: 'offline' }
-  | {
-      readonly kind: 'refused';
-      readonly status: number;
-      readonly code: string;
-      readonly message: string;
-      readonly param: string | null;
-    };
-
-export type Answer<Value> =
-  | { readonly kind: 'answer'; readonly value: Value }
-  | { readonly kind: 'problem'; readonly problem: Problem };
+import { type Answer, problemOf } from './problem.ts';
 
 /** The deployment's base path: the page is at `<base>/dashboard`. */
 const BASE = location.pathname.replace(/\/dashboard\/?$/, '');
 
 /** Where clients find the deployment: what Anthropic's clients call their base URL. OpenAI's have `/v1` behind it. */
 export const BASE_URL = location.origin + BASE;
+
+/** The page of documents; null: this host has none. */
+export const DOCS_URL = 'withoutDocs' in document.documentElement.dataset ? null : `${BASE}/dashboard/docs`;
 
 export class Api {
   readonly #token: string;
@@ -78,19 +68,4 @@ export function curlOf(
     "-H 'content-type: application/json'",
     `-d '${json}'`,
   ].join(' \\\n  ');
-}
-
-interface ErrorBody {
-  readonly error?: { readonly code?: string; readonly message?: string; readonly param?: string | null };
-}
-
-export function problemOf(status: number, text: string): Problem {
-  try {
-    const { error }: ErrorBody = JSON.parse(text);
-    const { code = '', message = '', param = null } = error ?? {};
-    return { kind: 'refused', status, code, message, param };
-  } catch {
-    // A proxy in front of the deployment responds in its own format.
-    return { kind: 'refused', status, code: '', message: text.slice(0, 300), param: null };
-  }
 }

@@ -153,6 +153,9 @@ export interface LimitUse {
   readonly concurrent?: { readonly limit: number; readonly running: number } | null;
 }
 
+/** One of the ledger objects of a busy key. */
+export type Shard = Readonly<Record<string, string | number | boolean | null>>;
+
 /** A key and the use of its limits. */
 export interface KeyStatus extends LimitUse {
   readonly id: string;
@@ -164,6 +167,8 @@ export interface KeyStatus extends LimitUse {
   readonly created_at: string | null;
   readonly limits: Limits | null;
   readonly top_ups?: readonly TopUp[];
+  /** The ledger objects over which a busy key is spread. Absent: it has one. */
+  readonly shards?: readonly Shard[];
   /** The use of one user's own limits; the user is null for requests without one. */
   readonly per_user?: LimitUse & { readonly user: string | null };
 }

@@ -5,8 +5,8 @@ const HEIGHT = 20;
 
 export function Spark({ values }: { values: readonly (number | null)[] }) {
   const top = Math.max(0, ...values.map(Number));
-  if (top === 0 || values.length < 2) return null;
-  const y = (value: number) => 1 + (HEIGHT - 2) * (1 - value / top);
+  if (values.length < 2) return null;
+  const y = (value: number) => 1 + (HEIGHT - 2) * (1 - value / (top || 1));
   return (
     <svg
       class="spark"

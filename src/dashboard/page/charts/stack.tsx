@@ -6,6 +6,8 @@ import { useWidth } from './use-width.ts';
 
 export interface Series {
   readonly name: string;
+  /** The id of the group that it is of. Absent: nothing selects it. */
+  readonly group?: string;
   /** A class of the style sheet. */
   readonly colour: string;
   /** One for each step; null: nothing was measured. */
@@ -20,8 +22,10 @@ interface StackProps {
   readonly format: (value: number) => string;
   /** Lines for values that have no sum, such as percentiles. */
   readonly isLines: boolean;
-  /** Opens the requests of a step. Absent: nothing tells them apart. */
-  readonly onOpen?: (step: string) => void;
+  /** Opens the requests of a step, or those of the group whose part of the bar is clicked. Absent: nothing tells them apart. */
+  readonly onOpen?: (step: string, group?: string) => void;
+  /** Where the requests of a group are, to which its name in the legend leads. */
+  readonly hrefOf?: (group: string) => string;
   /** A sentence below the chart. */
   readonly note?: string | false;
   readonly height?: number;
@@ -40,6 +44,7 @@ export function Stack(props: StackProps) {
     format,
     isLines,
     onOpen,
+    hrefOf,
     note,
     labelOf = stepLabel,
     titleOf = stepTitle,
@@ -50,20 +55,21 @@ export function Stack(props: StackProps) {
   const scale = scaleOf(props, width);
   const tip = useTip(scale, at);
   const go = (to: number) => setAt(Math.max(0, Math.min(steps.length - 1, to)));
-  const open = () => {
+  const open = (target: EventTarget | null = null) => {
     const step = at === null ? undefined : steps[at];
-    if (step !== undefined) onOpen?.(step);
+    const part = target instanceof SVGElement ? series[Number(target.dataset.series)] : undefined;
+    if (step !== undefined) onOpen?.(step, part?.group);
   };
   return (
     <figure class="chart">
-      <Legend label={label} series={series} />
+      <Legend label={label} series={series} hrefOf={hrefOf} />
       <div
         ref={box}
         role="group"
         tabIndex={0}
         class={onOpen ? 'plot opens' : 'plot'}
         aria-label={`${label}: the arrow keys read each ${isLines ? 'point' : 'bar'}${onOpen ? ', Enter opens its requests' : ''}`}
-        onClick={open}
+        onClick={({ target }) => open(target)}
         onKeyDown={({ key }) => {
           if (key === 'Enter') open();
           if (key === 'ArrowRight') go((at ?? -1) + 1);
@@ -215,6 +221,7 @@ function Bar({ scale, series, at }: BarProps) {
           width: slot - gap,
           y: y(below),
           height: Math.max(0.5, y(below - value) - y(below)),
+          'data-series': s,
         };
         const [, texture] = colour.split(' ');
         return (
@@ -288,15 +295,26 @@ function Tip({ title, sum, series, at, format }: TipProps) {
   );
 }
 
-/** The name of the chart, and those of its series where there are several. */
-function Legend({ label, series }: Pick<StackProps, 'label' | 'series'>) {
+interface LegendProps extends Pick<StackProps, 'label' | 'series'> {
+  readonly hrefOf: StackProps['hrefOf'] | undefined;
+}
+
+/** The name of the chart, and those of its series where there are several or where they lead to their requests. */
+function Legend({ label, series, hrefOf }: LegendProps) {
+  const isNamed = series.length > 1 || series.some(({ group }) => group !== undefined);
   return (
     <figcaption>
       <strong>{label}</strong>
-      {(series.length > 1 ? series : []).map(({ name, colour }) => (
+      {(isNamed ? series : []).map(({ name, colour, group }) => (
         <span key={name}>
           <span class={`swatch ${colour}`} aria-hidden="true" />
-          <bdi>{name}</bdi>
+          {hrefOf === undefined || group === undefined ? (
+            <bdi>{name}</bdi>
+          ) : (
+            <a href={hrefOf(group)}>
+              <bdi>{name}</bdi>
+            </a>
+          )}
         </span>
       ))}
     </figcaption>

@@ -1,6 +1,6 @@
 /** The time range of a view: the last hours or days, or chosen days. */
-import type { Problem } from '../api/fetch-api.ts';
-import { dayOf, startOfDay, zoneName, zoneOf } from '../format/zone.ts';
+import type { Problem } from '../api/problem.ts';
+import { dayOf, startOfDay, utcDayOf, zoneName, zoneOf } from '../format/zone.ts';
 import type { Params } from './route.ts';
 
 export const RANGES = [
@@ -96,6 +96,14 @@ export function stepsOf({ fromMs, toMs, step }: Range): string[] {
   }
   const first = dayOf(fromMs);
   for (let at = fromMs, n = 1; at < toMs; at = startOfDay(first, n++)) steps.push(dayOf(at));
+  return steps;
+}
+
+/** The steps of the range in UTC, as a report by them names them in every zone. */
+export function utcStepsOf(range: Range): string[] {
+  if (range.step === 'hour') return stepsOf(range);
+  const steps: string[] = [];
+  for (let at = Date.parse(utcDayOf(range.fromMs)); at < range.toMs; at += DAY_MS) steps.push(utcDayOf(at));
   return steps;
 }
 

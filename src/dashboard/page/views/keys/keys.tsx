@@ -2,8 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { curlOf } from '../../api/fetch-api.ts';
+import type { Answer } from '../../api/problem.ts';
 import type { Key, Keys as KeyList, NewKey, Report, RevokedKey, UsageToken } from '../../api/types.ts';
-import { count, money, NONE } from '../../format/numbers.ts';
+import { count, money, NONE, WAITING } from '../../format/numbers.ts';
 import { date, exactTime, utcDay } from '../../format/times.ts';
 import { utcDayOf } from '../../format/zone.ts';
 import { CopyButton, Refresh } from '../../parts/controls.tsx';
@@ -31,8 +32,12 @@ type Open =
 
 const PAGE = [50, 50] as const;
 const DAY_MS = 86_400_000;
-/** Over how many days the view looks for requests. */
+/** Over how many days the view sums what keys spent. */
 const USED_DAYS = 30;
+/** Over how many days it looks for the last use: the most of these whose days of all keys one report can have. */
+const LAST_DAYS = [USED_DAYS, 7, 1] as const;
+/** The rows of a report. */
+const MAX_ROWS = 10_000;
 
 export function Keys({ params }: { params: Params }) {
   const { api } = useSession();
@@ -257,38 +262,43 @@ function merge(listed: readonly Key[], done: ReadonlyMap<string, Key | null>): K
   return [...byId.values()].sort((a, b) => (a.created_at > b.created_at ? -1 : 1));
 }
 
-/** The spend and the last day with requests of each key. */
-interface KeyUse {
-  readonly cost: Readonly<Record<string, number>>;
-  readonly day: string;
+/** What keys spent and when they were last used, by their ids. Null: not known. */
+interface KeysUse {
+  readonly spent: ReadonlyMap<string, Readonly<Record<string, number>>> | null;
+  readonly lastDays: ReadonlyMap<string, string> | null;
+  /** Over how many days the last use was looked for. */
+  readonly days: number;
+  /** In place of what is not known. */
+  readonly unknown: string;
 }
 
-/** @returns null while it is loading or where the report is too large */
-function useUse(reloads: number): ReadonlyMap<string, KeyUse> | null {
+function useUse(reloads: number): KeysUse {
   const { api } = useSession();
-  const { value } = useLoad<Report>(
-    (signal) => {
-      const now = Date.now();
-      const query = {
-        from: utcDayOf(now - (USED_DAYS - 1) * DAY_MS),
-        to: utcDayOf(now + DAY_MS),
-        group_by: 'key,day',
-      };
-      return api.get('/v1/usage', query, signal);
-    },
-    [api],
+  const read = (days: number, group_by: string, signal: AbortSignal) => {
+    const now = Date.now();
+    const span = { from: utcDayOf(now - (days - 1) * DAY_MS), to: utcDayOf(now + DAY_MS) };
+    return api.get<Report>('/v1/usage', { ...span, group_by }, signal);
+  };
+  const sums = useLoad<Report>((signal) => read(USED_DAYS, 'key', signal), [api], reloads);
+  const active = sums.value?.data.length ?? null;
+  const days = LAST_DAYS.find((some) => some * (active ?? 0) <= MAX_ROWS) ?? 1;
+  const last = useLoad<Pick<Report, 'data'>>(
+    async (signal) => (active === null ? NO_ROWS : read(days, 'key,day', signal)),
+    [api, active === null, days],
     reloads,
   );
-  if (value === null) return null;
-  const used = new Map<string, KeyUse>();
-  for (const { key = '', day = '', cost } of value.data) {
-    const before = used.get(key) ?? { cost: {}, day };
-    const sums = { ...before.cost };
-    for (const [currency, amount] of Object.entries(cost)) sums[currency] = (sums[currency] ?? 0) + amount;
-    used.set(key, { cost: sums, day: day > before.day ? day : before.day });
-  }
-  return used;
+  const lastDays = new Map<string, string>();
+  for (const { key = '', day = '' } of last.value?.data ?? [])
+    if (day > (lastDays.get(key) ?? '')) lastDays.set(key, day);
+  return {
+    spent: sums.value && new Map(sums.value.data.map(({ key = '', cost }) => [key, cost])),
+    lastDays: active === null || last.value === null ? null : lastDays,
+    days,
+    unknown: sums.isLoading || (active !== null && last.isLoading) ? WAITING : NONE,
+  };
 }
+
+const NO_ROWS: Answer<Pick<Report, 'data'>> = { kind: 'answer', value: { data: [] } };
 
 function isExpired({ expires_at }: Key): boolean {
   return expires_at !== null && Date.parse(expires_at) <= Date.now();
@@ -315,10 +325,10 @@ const facts: readonly Column<Key>[] = [
 function columnsOf(
   keys: readonly Key[],
   onOpen: (open: Open) => void,
-  used: ReadonlyMap<string, KeyUse> | null,
+  { spent, lastDays, days, unknown }: KeysUse,
   reloads: number,
 ): readonly Column<Key>[] {
-  const spentOf = ({ id }: Key) => Object.entries(used?.get(id)?.cost ?? {});
+  const spentOf = ({ id }: Key) => Object.entries(spent?.get(id) ?? {});
   return [
     nameColumn('Name', (id) => linkTo('keys', {}, { id })),
     {
@@ -328,15 +338,15 @@ function columnsOf(
       cell: (key) =>
         spentOf(key)
           .map(([currency, amount]) => money(amount, currency))
-          .join(', ') || NONE,
+          .join(', ') || (spent === null ? unknown : NONE),
     },
     {
       head: 'Last used',
-      value: ({ id }) => used?.get(id)?.day,
+      value: ({ id }) => lastDays?.get(id),
       cell: ({ id }) => {
-        const day = used?.get(id)?.day;
+        const day = lastDays?.get(id);
         if (day !== undefined) return day === utcDayOf(Date.now()) ? 'today' : utcDay(day);
-        return <span class="hint">{used === null ? NONE : `not in ${USED_DAYS} d`}</span>;
+        return <span class="hint">{lastDays === null ? unknown : `not in ${days} d`}</span>;
       },
     },
     { head: 'Budget', cell: (key) => <BudgetLine of={key} reloads={reloads} /> },

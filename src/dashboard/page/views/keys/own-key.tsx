@@ -4,6 +4,7 @@ import type { KeyStatus, List, Model } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { CopyButton } from '../../parts/controls.tsx';
+import { DocsLink } from '../../parts/docs.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
 import { Facts } from '../../parts/table.tsx';
@@ -97,6 +98,9 @@ function Connect({ model }: { model: string }) {
           <CopyButton text={lines} what={`the lines for ${client}`} />
         </details>
       ))}
+      <p>
+        <DocsLink to="clients">All clients</DocsLink>
+      </p>
     </>
   );
 }

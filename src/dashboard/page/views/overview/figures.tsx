@@ -1,17 +1,15 @@
 /** The headline figures, compared with the previous range. Each selects the chart's metric. */
-import type { NamedGroups, Report, Sums } from '../../api/types.ts';
+import type { NamedGroups, Sums } from '../../api/types.ts';
 import { Spark } from '../../charts/spark.tsx';
 import { change, count, milliseconds, money, NONE, rate, share, WAITING } from '../../format/numbers.ts';
 import type { Range } from '../../state/range.ts';
 import { linkTo, type Params } from '../../state/route.ts';
 import { type Counted, cachedShare, FAILURES, METRICS, type Metric, meanCost } from './metrics.ts';
-import { costParts, sparkOf } from './series.ts';
+import { costParts, type SparkData, sparkOf } from './series.ts';
 
-interface FiguresProps {
+interface FiguresProps extends SparkData {
   readonly now: Sums | null;
   readonly previous: Sums | null;
-  /** Null: not loaded. */
-  readonly steps: Report | null;
   readonly counted: Readonly<Record<Counted, NamedGroups | null>>;
   readonly range: Range;
   /** Null: unknown. */
@@ -93,7 +91,7 @@ function shownOf(metric: Metric, { now, counted, refused, currency }: FiguresPro
 }
 
 export function Figures(props: FiguresProps) {
-  const { now, previous, steps, range, hasOutage, currency, metric, params } = props;
+  const { now, previous, range, hasOutage, currency, metric, params } = props;
   return (
     <dl class="figures">
       {METRICS.map((own) => {
@@ -127,7 +125,7 @@ export function Figures(props: FiguresProps) {
               )}
               {note && <span class="hint">{note}</span>}
             </dd>
-            {steps !== null && <Spark values={sparkOf(own, steps.data, range, currency)} />}
+            <Spark values={sparkOf(own, props, range, currency)} />
           </div>
         );
       })}

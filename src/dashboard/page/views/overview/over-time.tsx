@@ -1,13 +1,13 @@
 /** The charts of the overview: one metric over time, stacked by group, and beside it what it is made of or how it is spread. */
-import type { Answer } from '../../api/fetch-api.ts';
-import type { Distribution, GroupName, RefusalRow, Refusals, Report, Row } from '../../api/types.ts';
+import type { Answer } from '../../api/problem.ts';
+import type { Distribution, GroupName, Refusals, Report, Row } from '../../api/types.ts';
 import { type Series, Stack } from '../../charts/stack.tsx';
 import { compact } from '../../format/numbers.ts';
 import { ProblemBox } from '../../parts/problem.tsx';
-import { groupLabel, isFactGroup, OTHER } from '../../state/groups.ts';
+import { filterOf, groupLabel, isFactGroup, OTHER } from '../../state/groups.ts';
 import { type Loaded, useLoad, within } from '../../state/load.ts';
 import { lineRange, type Range, reportStep, spanOf, stepsOf } from '../../state/range.ts';
-import { goTo, type Params } from '../../state/route.ts';
+import { goTo, linkTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import type { Metric, Ranked } from './metrics.ts';
 import { countsOf, divide, measuresOf, partSeries, spreadOf, sumsOf } from './series.ts';
@@ -23,6 +23,7 @@ interface OverTimeProps {
   readonly groups: readonly Ranked[];
   /** The sums of each step. */
   readonly totals: Loaded<Report>;
+  readonly refusals: Loaded<Refusals>;
   readonly distribution: Distribution;
   /** Incremented to load again. */
   readonly refreshes: number;
@@ -35,8 +36,6 @@ const MAX_ROWS = '10000';
 /** A chart's data: each row has its step and, where it is divided, its group. */
 interface Data {
   readonly data: readonly Row[];
-  /** Only for the metric of refused requests, which have no sums. */
-  readonly refusals: readonly RefusalRow[];
   /** The report has too many groups to name each. */
   readonly hasRest: boolean;
   /** False: the chart needs none, or the report has too many. */
@@ -45,7 +44,7 @@ interface Data {
 }
 
 export function OverTime(props: OverTimeProps) {
-  const { range, params, filters, by, metric, currency, groups, totals, nameOf, refreshes } = props;
+  const { range, params, filters, by, metric, currency, groups, totals, refusals, nameOf, refreshes } = props;
   const { api } = useSession();
   const { lines, counts } = metric;
   // Percentiles of hours do not sum to one of a day.
@@ -54,18 +53,12 @@ export function OverTime(props: OverTimeProps) {
   const isRefused = metric.name === 'refused';
   const group = counts ?? by;
   // Identifies the chart, so that the data of another one is not drawn.
-  const of = lines ? 'lines' : isRefused ? 'refused' : `bars by ${group}`;
+  const needsGroups = lines === undefined && !isRefused;
+  const of = needsGroups ? `bars by ${group}` : 'sums';
   const report = useLoad<Data>(
     within(range, async (signal): Promise<Answer<Data>> => {
-      const none = { data: [], refusals: [], hasRest: false, hasGroups: false, of };
-      if (lines !== undefined) return { kind: 'answer', value: none };
-      if (isRefused) {
-        const query = { ...spanOf(range), ...(filters.key && { key: filters.key }), group_by: step };
-        const answer = await api.get<Refusals>('/v1/usage/refusals', query, signal);
-        return answer.kind === 'answer'
-          ? { ...answer, value: { ...none, refusals: answer.value.data } }
-          : answer;
-      }
+      const none = { data: [], hasRest: false, hasGroups: false, of };
+      if (!needsGroups) return { kind: 'answer', value: none };
       const limit = isFactGroup(group) ? { limit: MAX_ROWS } : {};
       const query = { ...spanOf(range), ...filters, ...limit, group_by: `${step},${group}` };
       const answer = await api.get<Report>('/v1/usage', query, signal);
@@ -82,14 +75,14 @@ export function OverTime(props: OverTimeProps) {
     refreshes,
   );
   // The strip above the figures tells of a refresh that failed.
-  const failed = [report, totals].find(({ problem, value }) => problem !== null && value === null);
+  const sums = isRefused ? refusals : totals;
+  const failed = [report, sums].find(({ problem, value }) => problem !== null && value === null);
   if (failed?.problem) return <ProblemBox problem={failed.problem} onRetry={failed.reload} />;
-  if (report.value?.of !== of || totals.value === null) return <div class="chart waiting" />;
-  const { data, refusals, hasRest, hasGroups } = report.value;
+  if (report.value?.of !== of || sums.value === null) return <div class="chart waiting" />;
+  const { data, hasRest, hasGroups } = report.value;
   const isDivided = hasGroups && counts === undefined;
-  const needsGroups = lines === undefined && !isRefused;
   const lacksGroups = needsGroups && (!hasGroups || (counts !== undefined && hasRest));
-  const rows = totals.value.data;
+  const rows = totals.value?.data ?? [];
   const amountOf = (row: Row) => metric.valueOf(row, currency);
   const seriesOfAll = (values: readonly number[]): readonly Series[] => [
     { name: 'All', colour: metric.isBad ? 'status-failed' : 'c0', values },
@@ -101,21 +94,28 @@ export function OverTime(props: OverTimeProps) {
         colour: `c${i}`,
         values: measuresOf(rows, range, measure),
       }));
-    if (isRefused) return seriesOfAll(sumsOf(refusals, range, (row) => row.refused_requests));
+    if (isRefused)
+      return seriesOfAll(sumsOf(refusals.value?.data ?? [], range, (row) => row.refused_requests));
     if (counts !== undefined) return seriesOfAll(countsOf(data, range, counts));
     if (!isDivided) return seriesOfAll(sumsOf(rows, range, amountOf));
     return divide({ data, totals: hasRest ? rows : null, range, by, groups, amountOf, nameOf });
   };
-  const openStep = (opened: string) => {
-    const { from, to, range: _, hour, by: __, metric: ___, currency: ____, ...kept } = params;
+  const { by: _, metric: __, currency: ___, ...kept } = params;
+  const ofGroup = (group?: string) => ({
+    ...metric.filter,
+    ...(group !== undefined && filterOf(by, group)),
+  });
+  const openStep = (opened: string, group?: string) => {
+    const { from, to, range: ____, hour, ...filtered } = kept;
     const chosen = opened.length === 10 ? { from: opened, to: opened } : { hour: opened };
-    goTo('requests', { ...kept, ...chosen, ...metric.filter });
+    goTo('requests', { ...filtered, ...chosen, ...ofGroup(group) });
   };
   const chart = {
     steps: stepsOf(drawn),
     format: metric.format(currency),
     isLines: lines !== undefined,
     onOpen: openStep,
+    hrefOf: (group: string) => linkTo('requests', kept, ofGroup(group)),
   };
   const parts = metric.name === 'spend' ? partSeries(rows, range, currency) : [];
   return (

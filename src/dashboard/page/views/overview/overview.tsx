@@ -21,7 +21,9 @@ export function Overview({ params }: { params: Params }) {
   const { keys, nameOf } = useKeyNames();
   const choice = readChoice(params, isAdmin);
   const { range, filters, isTagMissing } = choice;
-  const { now, steps, counted, previous, why, lostByCause, lostByApp, refused, reload } = useReports(choice);
+  const { now, steps, counted, countedSteps, previous, why, lostByCause, lostByApp, refused, ...others } =
+    useReports(choice);
+  const { refusedSteps, reload } = others;
   const [refreshes, setRefreshes] = useState(0);
   const refresh = () => {
     reload();
@@ -50,7 +52,8 @@ export function Overview({ params }: { params: Params }) {
             refused={refused?.total.refused_requests ?? null}
             hasOutage={why?.data.some((row) => row.failed_requests > 0 && row.fault !== 'caller') ?? false}
             steps={steps.value}
-            {...{ counted, range, currency, metric, params }}
+            refusedSteps={refusedSteps.value}
+            {...{ counted, countedSteps, range, currency, metric, params }}
           />
           {isEmpty && <Empty isFiltered={Object.keys(filters).length > 0} />}
           {shown !== null && !isEmpty && !isTagMissing && (
@@ -58,6 +61,7 @@ export function Overview({ params }: { params: Params }) {
               <OverTime
                 {...{ range, params, filters, by: shown.by, metric, currency, groups, nameOf, refreshes }}
                 totals={steps}
+                refusals={refusedSteps}
                 distribution={shown.distribution}
               />
               <GroupTable

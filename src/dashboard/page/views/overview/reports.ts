@@ -1,5 +1,5 @@
 /** Loads what the overview shows. */
-import type { Answer } from '../../api/fetch-api.ts';
+import type { Answer } from '../../api/problem.ts';
 import type { GroupName, NamedGroups, Refusals, Report } from '../../api/types.ts';
 import { type Loaded, useLoad, within } from '../../state/load.ts';
 import { previousRange, reportStep, spanOf } from '../../state/range.ts';
@@ -21,6 +21,8 @@ interface Reports {
   readonly steps: Loaded<Report>;
   /** How many users and sessions there are, and what they cost. */
   readonly counted: Readonly<Record<Counted, NamedGroups | null>>;
+  /** How many there are in each hour or UTC day: users of a day are not the sum of those of its hours. */
+  readonly countedSteps: Readonly<Record<Counted, NamedGroups | null>>;
   /** Of the range before. */
   readonly previous: Report | null;
   /** Failures by whose fault they are and by code. */
@@ -29,6 +31,7 @@ interface Reports {
   readonly lostByCause: Rows | null;
   readonly lostByApp: Rows | null;
   readonly refused: Refusals | null;
+  readonly refusedSteps: Loaded<Refusals>;
   readonly reload: () => void;
 }
 
@@ -55,34 +58,40 @@ export function useReports({ range, by, filters }: Choice): Reports {
   // A refused request has no provider, model or status.
   const { key = '', ...others } = filters;
   const isCounted = Object.keys(others).length === 0;
-  const readRefused = within(range, async (signal: AbortSignal): Promise<Answer<Refusals>> => {
-    if (!isCounted) return { kind: 'answer', value: NO_REFUSALS };
-    const group_by = isAdmin ? 'code,key' : 'code';
-    return api.get('/v1/usage/refusals', { ...spanOf(range), ...(key && { key }), group_by }, signal);
-  });
+  const readRefused = (group_by: string) =>
+    within(range, async (signal: AbortSignal): Promise<Answer<Refusals>> => {
+      if (!isCounted) return { kind: 'answer', value: NO_REFUSALS };
+      return api.get('/v1/usage/refusals', { ...spanOf(range), ...(key && { key }), group_by }, signal);
+    });
   const step = reportStep(range);
   const steps = useLoad<Report>(readReport(step), [api, query, step]);
   // `named` counts the groups before the limit.
-  const readNamed = (fact: Counted) => readReport(fact, range, { limit: '1' });
-  const users = useLoad<Report>(readNamed('user'), [api, query]);
-  const sessions = useLoad<Report>(readNamed('session'), [api, query]);
+  const useNamed = (groups: string) =>
+    useLoad<Report>(readReport(groups, range, { limit: '1' }), [api, query, groups]);
+  const users = useNamed('user');
+  const sessions = useNamed('session');
+  const userSteps = useNamed(`${range.step},user`);
+  const sessionSteps = useNamed(`${range.step},session`);
   const previous = useLoad<Report>(readReport('status', previousRange(range)), [api, query]);
   const why = useLoad<Report>(readReport('fault,error'), [api, query]);
   const lostByCause = useLoad<Rows>(ifLost('cache_cause'), [api, query, hasLosses]);
   const lostByApp = useLoad<Rows>(ifLost('app'), [api, query, hasLosses]);
-  const refused = useLoad<Refusals>(readRefused, [api, query]);
+  const refused = useLoad<Refusals>(readRefused(isAdmin ? 'code,key' : 'code'), [api, query]);
+  const refusedSteps = useLoad<Refusals>(readRefused(step), [api, query, step]);
   return {
     now,
     steps,
     counted: { user: users.value?.named ?? null, session: sessions.value?.named ?? null },
+    countedSteps: { user: userSteps.value?.named ?? null, session: sessionSteps.value?.named ?? null },
     previous: previous.value,
     why: why.value,
     lostByCause: lostByCause.value,
     lostByApp: lostByApp.value,
     refused: refused.value,
+    refusedSteps,
     reload: () => {
-      for (const one of [now, steps, users, sessions, previous, why, lostByCause, lostByApp, refused])
-        one.reload();
+      const ofTiles = [steps, users, sessions, userSteps, sessionSteps, refusedSteps];
+      for (const one of [now, ...ofTiles, previous, why, lostByCause, lostByApp, refused]) one.reload();
     },
   };
 }

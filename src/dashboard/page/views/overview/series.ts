@@ -1,8 +1,8 @@
 /** The series of the overview's charts, from rows of reports. */
-import type { GroupName, Row, Spread } from '../../api/types.ts';
+import type { GroupName, NamedGroups, Refusals, Report, Row, Spread } from '../../api/types.ts';
 import type { Series } from '../../charts/stack.tsx';
 import { OTHER, valueLabel } from '../../state/groups.ts';
-import { lineRange, type Range, reportStep, stepOfRow, stepsOf } from '../../state/range.ts';
+import { lineRange, type Range, reportStep, stepOfRow, stepsOf, utcStepsOf } from '../../state/range.ts';
 import { type Counted, type Metric, OTHER_COLOUR, type Ranked } from './metrics.ts';
 
 type RowValue = (row: Row) => number;
@@ -49,14 +49,26 @@ export function countsOf(rows: readonly Row[], range: Range, fact: Counted): num
   return stepsOf(range).map((name) => new Set(names.get(name)?.map((row) => row[fact])).size);
 }
 
-/** The values of a tile's small line; empty for metrics that the report of steps does not have. */
+/** What small lines are drawn from. */
+export interface SparkData {
+  readonly steps: Report | null;
+  readonly countedSteps: Readonly<Record<Counted, NamedGroups | null>>;
+  readonly refusedSteps: Refusals | null;
+}
+
+/** The values of a tile's small line; empty where they are not loaded. */
 export function sparkOf(
   { lines, counts, name, valueOf: sumOf }: Metric,
-  rows: readonly Row[],
+  { steps, countedSteps, refusedSteps }: SparkData,
   range: Range,
   currency: string,
 ): readonly (number | null)[] {
-  if (counts !== undefined || name === 'refused') return [];
+  if (counts !== undefined) {
+    const byStep = countedSteps[counts]?.steps;
+    return byStep === undefined ? [] : utcStepsOf(range).map((step) => byStep[step] ?? 0);
+  }
+  if (name === 'refused') return sumsOf(refusedSteps?.data ?? [], range, (row) => row.refused_requests);
+  const rows = steps?.data ?? [];
   const [line] = lines ?? [];
   if (line !== undefined) return measuresOf(rows, range, line.valueOf);
   return sumsOf(rows, range, (row) => sumOf(row, currency));
@@ -118,8 +130,9 @@ interface Divided {
 export function divide({ data: rows, totals, range, by, groups, amountOf, nameOf }: Divided): Series[] {
   const namedGroups = groups.filter(({ colour }) => colour !== OTHER_COLOUR);
   const byGroup = Map.groupBy(rows, (row) => row[by] ?? '');
-  const series = namedGroups.map(({ id, colour }) => ({
+  const series: Series[] = namedGroups.map(({ id, colour }) => ({
     name: valueLabel(by, id, nameOf),
+    group: id,
     colour,
     values: sumsOf(byGroup.get(id) ?? [], range, amountOf),
   }));

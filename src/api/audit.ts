@@ -3,21 +3,18 @@
  * lists them, the latest first.
  */
 
-import { invalidField } from '../auth/body-fields.ts';
 import { type GatewayKey, putRevokedKey, renameRevokedKey, writeKey } from '../auth/keys.ts';
 import type { UsageToken } from '../auth/usage-tokens.ts';
-import type { ApiError } from '../canonical/error.ts';
 import { isUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { Ports, RequestContext, UserLine, UserStore } from '../http/context.ts';
+import type { ParamValues } from '../http/query.ts';
 import { jsonResponse } from '../http/respond.ts';
 import type { FactNames } from '../http/users.ts';
-import { DAY_MS, idTime, isoTime, isRequestId } from '../metering/time.ts';
+import { DAY_MS, idTime, isoTime } from '../metering/time.ts';
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import { AUDIT_KEPT_DAYS, ERASED, MAX_BULK_GET } from '../shared/limits.ts';
-import { ok, type Result } from '../shared/result.ts';
-import { readKeyFilter } from './usage.ts';
-import { readListLimit } from './usage-records.ts';
+import { AUDIT_PARAMS } from './parameters.ts';
 
 const AUDIT_KEPT_SECONDS = (AUDIT_KEPT_DAYS * DAY_MS) / 1000;
 
@@ -238,14 +235,9 @@ function withoutUser(entry: JsonObject, names: readonly string[], ownKeys: reado
   return replaceIn(entry);
 }
 
-/** The parameters of `GET /admin/audit`. */
-export const AUDIT_PARAMS = ['key', 'team', 'limit', 'cursor'] as const;
-
 /** `GET /admin/audit` */
-export const handleListAudit = forAdmin(async (request, { ports }) => {
-  const query = readQuery(new URL(request.url).searchParams);
-  if (query.kind === 'error') return query.error;
-  const { names, hasMore } = await listNames(ports.store, query.value);
+export const handleListAudit = forAdmin(async (_request, { ports }, _id, query) => {
+  const { names, hasMore } = await listNames(ports.store, query);
   const last = names.at(-1);
   return jsonResponse({
     object: 'list',
@@ -255,29 +247,12 @@ export const handleListAudit = forAdmin(async (request, { ports }) => {
   });
 }, AUDIT_PARAMS);
 
-interface AuditQuery {
-  readonly keyId: string | null;
-  readonly team: string | null;
-  readonly limit: number;
-  /** The id of the last entry of the page before. */
-  readonly cursor: string | null;
-}
-
-function readQuery(params: URLSearchParams): Result<AuditQuery, ApiError> {
-  const limit = readListLimit(params);
-  if (limit.kind === 'error') return limit;
-  const cursor = params.get('cursor');
-  if (cursor !== null && !isRequestId(cursor))
-    return invalidField('cursor must be the next_cursor of the page before', 'cursor');
-  const keyId = readKeyFilter(params);
-  if (keyId.kind === 'error') return keyId;
-  return ok({ keyId: keyId.value, team: params.get('team'), limit: limit.value, cursor });
-}
+type AuditQuery = ParamValues<typeof AUDIT_PARAMS>;
 
 /** The names of a page of entries. */
 async function listNames(
   store: Ports['store'],
-  { keyId, team, limit, cursor }: AuditQuery,
+  { key: keyId, team, limit, cursor }: AuditQuery,
 ): Promise<{ readonly names: readonly string[]; readonly hasMore: boolean }> {
   const after = cursor === null ? PREFIX : entryName(cursor);
   const names: string[] = [];

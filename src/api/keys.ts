@@ -67,6 +67,7 @@ import { nearestName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { recordAct, recordRevocation, recordTopUp } from './audit.ts';
 import { KEY_BODY, ROTATION_BODY } from './bodies.ts';
+import { KEY_PARAMS } from './parameters.ts';
 import { readTopUp, writeTopUp } from './top-ups.ts';
 import { makeUsageToken } from './usage-tokens.ts';
 
@@ -216,15 +217,11 @@ export const handleListKeys = forAdminOrLead(async (_request, context) => {
   });
 });
 
-/** The parameters of `GET /admin/keys/:id`. */
-export const KEY_PARAMS = ['user'] as const;
-
 /** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`, with the use of the user that `?user=` names. */
-export const handleShowKey = forAdminOrLead(async (request, context, id) => {
+export const handleShowKey = forAdminOrLead(async (_request, context, id, { user: name }) => {
   const found = await findKey(context, id);
   if (found === null) return NO_SUCH_KEY;
   if (found === 'unreadable') return UNREADABLE_KEY;
-  const name = new URL(request.url).searchParams.get('user');
   const user = name === null ? undefined : await context.users.names.user(name);
   if (isUnreadable(user)) return secretUnreadable(user);
   return showKey({ ...found.key, fixedUser: found.key.user ?? null }, context, {

@@ -1,6 +1,5 @@
 /** `GET /admin/status`: what runs, how its providers do, and which circuits are open; `GET /health` says the version. */
 
-import { apiError } from '../canonical/error.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { RequestContext } from '../http/context.ts';
 import { jsonResponse } from '../http/respond.ts';
@@ -15,6 +14,7 @@ import { type ConfiguredProvider, missingSecret } from '../settings/configured-p
 import { withoutCredentials } from '../settings/reader.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { RunningVersion } from '../settings/version.ts';
+import { STATUS_PARAMS } from './parameters.ts';
 import type {
   AliasPrice,
   AliasStatus,
@@ -42,14 +42,8 @@ export function healthResponse({ version, commit, version_id }: RunningVersion):
   });
 }
 
-/** The parameters of `GET /admin/status`. */
-export const STATUS_PARAMS = ['only'] as const;
-
 /** `GET /admin/status`. With `only=isolate` it reads no ledger, so that it can be asked often. */
-export const handleStatus = forAdmin(async (request, context) => {
-  const only = new URL(request.url).searchParams.get('only');
-  if (only !== null && only !== 'isolate')
-    return apiError('invalid_request', 'only takes isolate, or is left out', 'only');
+export const handleStatus = forAdmin(async (_request, context, _id, { only }) => {
   const shown = { object: 'status', time: isoTime(context.arrivedAt), ...isolateView(context) };
   return jsonResponse(only === null ? { ...shown, ...(await deploymentView(context)) } : shown);
 }, STATUS_PARAMS);

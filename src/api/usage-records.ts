@@ -1,56 +1,29 @@
 /** `GET /v1/usage/records` and `/v1/usage/records/:id`: usage records of the calling key, or of any key for the admin. */
-import { invalidField } from '../auth/body-fields.ts';
 import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
+import { type ParamValues, readParams } from '../http/query.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
-import { type ListedRecord, type RecordQuery, readCursor } from '../metering/ledger.ts';
+import type { ListedRecord, RecordQuery } from '../metering/ledger.ts';
 import { matchesFilter } from '../metering/report.ts';
 import { firstIdAt, isRequestId } from '../metering/time.ts';
 import { ok, type Result } from '../shared/result.ts';
+import { FACT_FILTERS, KEY_FILTER, RECORD_PARAMS } from './parameters.ts';
 import { viewRecord } from './record-view.ts';
-import {
-  NAMED_FACTS,
-  readFactFilter,
-  readStatuses,
-  readTimeSpan,
-  readUsageScope,
-  SPAN_PARAMS,
-  type UsageScope,
-} from './usage.ts';
+import { readFactFilter, readUsageQuery, spanOf, type UsageScope } from './usage.ts';
 
-/** Records in one page of a list. */
-const MAX_LIST_RECORDS = 1000;
-
-const DEFAULT_LIMIT = 100;
-const MAX_SEARCH_CHARS = 200;
 /** Parameters that select records by a field of the same name. */
 const FILTERS = ['provider', 'route', 'client', 'fault', 'error'] as const;
 
-/** The parameters of `GET /v1/usage/records`. */
-export const RECORD_PARAMS = [
-  ...SPAN_PARAMS,
-  'limit',
-  'cursor',
-  'search',
-  'key',
-  'model',
-  'status',
-  'truncated',
-  ...FILTERS,
-  ...NAMED_FACTS,
-  'tag',
-] as const;
-
 /** `GET /v1/usage/records`: one page of usage records, newest first. Refuses an invalid time span, filter or cursor. */
 export async function handleListRecords(request: Request, context: RequestContext): Promise<Answer> {
-  const params = new URL(request.url).searchParams;
-  const scope = await readUsageScope(request, params, RECORD_PARAMS, context);
-  if (scope.kind === 'error') return scope.error;
-  const { isAdmin, hasRecords } = scope.value;
-  const query = readRecordQuery(params, context.arrivedAt, scope.value);
+  const read = await readUsageQuery(request, RECORD_PARAMS, context);
+  if (read.kind === 'error') return read.error;
+  const { scope, values } = read.value;
+  const { isAdmin, hasRecords } = scope;
+  const query = recordQuery(values, scope);
   if (query.kind === 'error') return query.error;
-  const facts = await readFactFilter(params, context);
+  const facts = await readFactFilter(values, context);
   if (facts.kind === 'error') return facts.error;
   const page =
     hasRecords && facts.value !== null
@@ -72,10 +45,9 @@ export async function handleFindRecord(
   context: RequestContext,
   { id = '' }: { readonly id?: string | undefined },
 ): Promise<Answer> {
-  const params = new URL(request.url).searchParams;
-  const scope = await readUsageScope(request, params, ['key'], context);
-  if (scope.kind === 'error') return scope.error;
-  const { filter, isAdmin, keyId, hasRecords } = scope.value;
+  const read = await readUsageQuery(request, KEY_FILTER, context);
+  if (read.kind === 'error') return read.error;
+  const { filter, isAdmin, keyId, hasRecords } = read.value.scope;
   const found = hasRecords && isRequestId(id) ? await context.ledger.find(id, keyId) : ok(null);
   if (found.kind === 'error') return found.error;
   if (found.value === null || (filter !== null && !(await isWithin(found.value, filter, context))))
@@ -89,48 +61,27 @@ async function isWithin(
   { key: _, ...filter }: TokenFilter,
   context: RequestContext,
 ): Promise<boolean> {
-  const facts = await readFactFilter(new URLSearchParams(filter), context);
+  const values = readParams(new URLSearchParams(filter), FACT_FILTERS, context.arrivedAt);
+  const facts = values.kind === 'error' ? values : await readFactFilter(values.value, context);
   if (facts.kind === 'error' || facts.value === null) return false;
   const { provider } = filter;
   return matchesFilter(record, { ...facts.value, ...(provider !== undefined && { provider }) });
 }
 
-function readRecordQuery(
-  params: URLSearchParams,
-  nowMs: number,
+function recordQuery(
+  values: ParamValues<typeof RECORD_PARAMS>,
   { keyId }: UsageScope,
 ): Result<RecordQuery, ApiError> {
-  const span = readTimeSpan(params, nowMs);
+  const span = spanOf(values);
   if (span.kind === 'error') return span;
-  const statuses = readStatuses(params);
-  if (statuses.kind === 'error') return statuses;
-  const limit = readListLimit(params);
-  if (limit.kind === 'error') return limit;
-  const cursor = params.get('cursor');
-  const position = cursor === null ? null : readCursor(cursor);
-  if (cursor !== null && position === null)
-    return invalidField('cursor must be the next_cursor of the page before', 'cursor');
-  const truncated = params.get('truncated');
-  if (truncated !== null && truncated !== 'true') return invalidField('truncated takes true', 'truncated');
-  const search = params.get('search')?.trim().toLowerCase() ?? '';
-  if (search.length > MAX_SEARCH_CHARS)
-    return invalidField(`search has at most ${MAX_SEARCH_CHARS} characters`, 'search');
+  const { search, truncated, cursor, model, status: statuses, limit } = values;
   const only = {
-    ...Object.fromEntries(FILTERS.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : []))),
+    ...Object.fromEntries(FILTERS.flatMap((name) => (values[name] ? [[name, values[name]]] : []))),
     ...(truncated && { truncated: true as const }),
     ...(search && { search }),
   };
   const fromId = firstIdAt(span.value.fromMs);
   const end = firstIdAt(span.value.toMs);
-  const next = position !== null && position.beforeId <= end ? position : { beforeId: end };
-  const model = params.get('model');
-  return ok({ fromId, ...next, keyId, model, statuses: statuses.value, limit: limit.value, only });
-}
-
-/** How many items a page of a list has. */
-export function readListLimit(params: URLSearchParams): Result<number, ApiError> {
-  const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
-  return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_LIST_RECORDS
-    ? ok(limit)
-    : invalidField(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
+  const next = cursor !== null && cursor.beforeId <= end ? cursor : { beforeId: end };
+  return ok({ fromId, ...next, keyId, model, statuses, limit, only });
 }

@@ -4,6 +4,7 @@ import { readTeam } from '../auth/teams.ts';
 import { createUsageToken, TOKEN_FILTERS, type TokenFilter, type UsageToken } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
+import { readParams } from '../http/query.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
 import { isoTime } from '../metering/time.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
@@ -11,7 +12,8 @@ import { ok, type Result } from '../shared/result.ts';
 import type { Writable } from '../shared/writable.ts';
 import { recordAct } from './audit.ts';
 import { TEAM_TOKEN_BODY, TOKEN_BODY } from './bodies.ts';
-import { readFactFilter, readKeyFilter } from './usage.ts';
+import { FACT_FILTERS, KEY_FILTER } from './parameters.ts';
+import { readFactFilter } from './usage.ts';
 
 const MAX_TEXT_CHARS = 100;
 
@@ -73,8 +75,8 @@ async function readFilter(
     if (name === undefined || !isName) return invalidField(form, 'filter');
     filter[name] = text;
   }
-  const params = new URLSearchParams(filter);
-  const key = readKeyFilter(params);
-  const facts = key.kind === 'error' ? key : await readFactFilter(params, context);
+  const known = { ...KEY_FILTER, ...FACT_FILTERS };
+  const values = readParams(new URLSearchParams(filter), known, context.arrivedAt);
+  const facts = values.kind === 'error' ? values : await readFactFilter(values.value, context);
   return facts.kind === 'error' ? invalidField(`filter: ${facts.error.message}`, 'filter') : ok(filter);
 }

@@ -6,72 +6,61 @@ import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import type { RequestContext } from '../http/context.ts';
-import { unknownParam } from '../http/query.ts';
+import { type Params, type ParamValues, readParams, unknownParam } from '../http/query.ts';
 import { identifyAdmin, identifyReader } from '../http/request.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
-import { COST_PARTS, STATUSES } from '../metering/record.ts';
-import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
+import { COST_PARTS } from '../metering/record.ts';
+import { RefusalReport } from '../metering/refusals.ts';
 import {
   CACHE_CAUSE,
   COUNTS,
   FACTS,
   type FactGroup,
   FILTERS,
-  GROUPS,
   type Group,
   isFactGroup,
-  isTagGroup,
   OTHER,
   Report,
   type ReportFilter,
   type Row,
   TEAM,
-  tagOf,
 } from '../metering/report.ts';
-import { DAY_MS, HOUR_MS, isoDay } from '../metering/time.ts';
-import { MAX_REPORT_ROWS, MAX_TAGS, TAG_NAME } from '../shared/limits.ts';
+import { DAY_MS, HOUR_MS } from '../metering/time.ts';
+import { MAX_REPORT_ROWS, MAX_TAGS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { csvResponse, decimalText } from './csv.ts';
+import { type FACT_FILTERS, KEY_FILTER, REFUSAL_PARAMS, tagName, USAGE_PARAMS } from './parameters.ts';
 
 /** Days in one usage report. Each day takes at least one KV listing. */
 const MAX_REPORT_DAYS = 366;
 
-export const SPAN_PARAMS = ['from', 'to'] as const;
-
-/** The parameters of `GET /v1/usage`. */
-export const USAGE_PARAMS = [
-  ...SPAN_PARAMS,
-  'group_by',
-  'limit',
-  'format',
-  'key',
-  ...FILTERS,
-  'tag',
-] as const;
-
 /** The usage of the calling key, or of all keys for the admin. */
 export async function handleUsage(request: Request, context: RequestContext): Promise<Answer> {
-  const params = new URL(request.url).searchParams;
-  const scope = await readUsageScope(request, params, USAGE_PARAMS, context);
-  if (scope.kind === 'error') return scope.error;
-  const { keyId, hasRecords } = scope.value;
-  const query = readReportQuery(params, USAGE_GROUPS, 'day', scope.value, context.arrivedAt);
-  if (query.kind === 'error') return query.error;
-  const filter = readFilter(params);
-  if (filter.kind === 'error') return filter.error;
-  const { groups, from, to, fromMs, toMs, format, days } = query.value;
-  const limit = readRowLimit(params, groups);
-  if (limit.kind === 'error') return limit.error;
-  const facts = await readFactFilter(params, context);
+  const read = await readUsageQuery(request, USAGE_PARAMS, context);
+  if (read.kind === 'error') return read.error;
+  const { scope, values } = read.value;
+  const { keyId, hasRecords } = scope;
+  const span = reportSpan(values, scope);
+  if (span.kind === 'error') return span.error;
+  const { from, to, fromMs, toMs, days } = span.value;
+  const { group_by: groups, format } = values;
+  const facts = await readFactFilter(values, context);
   if (facts.kind === 'error') return facts.error;
   const isPossible = hasRecords && facts.value !== null;
   const report = isPossible
-    ? await context.ledger.report({ fromMs, toMs, keyId, groups, only: { ...filter.value, ...facts.value } })
+    ? await context.ledger.report({
+        fromMs,
+        toMs,
+        keyId,
+        groups,
+        only: { ...filterOf(values), ...facts.value },
+      })
     : ok(new Report(groups));
   if (report.kind === 'error') return report.error;
   const { total, isTooLarge, distribution, named } = report.value;
   if (isTooLarge) return TOO_LARGE;
-  const rows = await withTeamNames(report.value.largest(limit.value), groups, context);
+  const byDefault = groups.some(isFactGroup) ? DEFAULT_FACT_ROWS : MAX_REPORT_ROWS;
+  const rows = await withTeamNames(report.value.largest(values.limit ?? byDefault), groups, context);
   return format === 'csv'
     ? csvResponse(csvLines(rows, groups), `usage-${days}`)
     : jsonResponse({
@@ -97,24 +86,22 @@ async function withTeamNames(
   });
 }
 
-/** The parameters of `GET /v1/usage/refusals`. */
-export const REFUSAL_PARAMS = [...SPAN_PARAMS, 'group_by', 'format', 'key'] as const;
-
 /** The counts of requests that were refused before they were sent to an upstream. */
 export async function handleRefusals(request: Request, context: RequestContext): Promise<Answer> {
-  const params = new URL(request.url).searchParams;
-  const scope = await readUsageScope(request, params, REFUSAL_PARAMS, context);
-  if (scope.kind === 'error') return scope.error;
-  const { filter, keyId, hasRecords } = scope.value;
+  const read = await readUsageQuery(request, REFUSAL_PARAMS, context);
+  if (read.kind === 'error') return read.error;
+  const { scope, values } = read.value;
+  const { filter, keyId, hasRecords } = scope;
   const [unknown] = Object.keys(filter ?? {}).filter((name) => name !== 'key');
   if (unknown !== undefined)
     return invalidField(
       `Refused requests are counted by key and code, and this token is bound to ${unknown}`,
       unknown,
     ).error;
-  const query = readReportQuery(params, KNOWN_REFUSAL_GROUPS, 'code', scope.value, context.arrivedAt);
-  if (query.kind === 'error') return query.error;
-  const { groups, from, to, fromMs, toMs, format, days } = query.value;
+  const span = reportSpan(values, scope);
+  if (span.kind === 'error') return span.error;
+  const { from, to, fromMs, toMs, days } = span.value;
+  const { group_by: groups, format } = values;
   // Refusals are counted by the hour, so an hour that is partly in the time span counts in full.
   const hours = { fromHour: Math.floor(fromMs / HOUR_MS), toHour: Math.ceil(toMs / HOUR_MS) };
   const found = hasRecords ? await context.ledger.refusals({ ...hours, keyId, groups }) : ok([]);
@@ -123,7 +110,7 @@ export async function handleRefusals(request: Request, context: RequestContext):
   for (const row of found.value) report.add(row);
   if (report.isTooLarge) return TOO_LARGE;
   const { rows, total } = report;
-  if (format === 'json') {
+  if (format !== 'csv') {
     const sums = { data: rows, total: { refused_requests: total } };
     return jsonResponse({ object: 'list', from, to, group_by: groups, ...sums });
   }
@@ -132,35 +119,22 @@ export async function handleRefusals(request: Request, context: RequestContext):
   return csvResponse([columns, ...lines], `refusals-${days}`);
 }
 
-/** Rows of a report by user, session, app or tag, unless `limit` sets another number. */
+/** Rows of a report by user, session, app or tag, unless `limit` sets another number. The rows beyond it are summed. */
 const DEFAULT_FACT_ROWS = 1000;
 
-/** The rows of a report beyond the limit are summed. */
-function readRowLimit(params: URLSearchParams, groups: readonly Group[]): Result<number, ApiError> {
-  const byDefault = groups.some(isFactGroup) ? DEFAULT_FACT_ROWS : MAX_REPORT_ROWS;
-  const limit = Number(params.get('limit') ?? byDefault);
-  return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_REPORT_ROWS
-    ? ok(limit)
-    : invalidField(`limit must be a whole number from 1 to ${MAX_REPORT_ROWS}`, 'limit');
-}
-
 /**
- * Reads `user`, `session`, `app` and `tag=<name>:<value>`. An empty value selects the requests without the fact.
+ * The filter by facts. An empty value selects the requests without the fact.
  * @returns null if no record can match
  */
 export async function readFactFilter(
-  params: URLSearchParams,
+  values: ParamValues<typeof FACT_FILTERS>,
   { users: { names: factNames } }: Pick<RequestContext, 'users'>,
 ): Promise<Result<ReportFilter | null, ApiError>> {
   const requestedFacts: (readonly [FactGroup, string])[] = NAMED_FACTS.flatMap((fact) => {
-    const value = params.get(fact);
+    const value = values[fact];
     return value === null ? [] : [[fact, value] as const];
   });
-  for (const tag of params.getAll('tag')) {
-    const name = tagName(tag);
-    if (!TAG_NAME.test(name)) return invalidField('tag must be <name>:<value>, as tag=team:search', 'tag');
-    requestedFacts.push([`tag:${name}`, tag.slice(name.length + 1)]);
-  }
+  for (const [name, value] of values.tag) requestedFacts.push([`tag:${name}`, value]);
   if (requestedFacts.length > MAX_FACT_FILTERS)
     return invalidField(`At most ${MAX_FACT_FILTERS} facts are compared`, 'tag');
   const filter: [string, string][] = [];
@@ -174,7 +148,7 @@ export async function readFactFilter(
   return ok(Object.fromEntries(filter));
 }
 
-export const NAMED_FACTS = [...FACTS, CACHE_CAUSE, TEAM] as const;
+const NAMED_FACTS = [...FACTS, CACHE_CAUSE, TEAM] as const;
 const MAX_FACT_FILTERS = NAMED_FACTS.length + MAX_TAGS;
 
 const TOO_LARGE = apiError(
@@ -248,39 +222,47 @@ export interface UsageScope {
   readonly hasRecords: boolean;
 }
 
+/** The parameters of a request, and whose usage it reads. An unknown parameter is refused. */
+export async function readUsageQuery<P extends Params>(
+  request: Request,
+  known: P,
+  context: RequestContext,
+): Promise<Result<{ readonly scope: UsageScope; readonly values: ParamValues<P> }, ApiError>> {
+  const query = new URL(request.url).searchParams;
+  const scope = await readScope(request, query, known, context);
+  if (scope.kind === 'error') return scope;
+  const values = readParams(query, known, context.arrivedAt);
+  return values.kind === 'error' ? values : ok({ scope: scope.value, values: values.value });
+}
+
 /**
  * The admin, and a token that reads usage, may select a key with `key`. Every other caller reads the usage of its own key.
- * @param params what the token is bound to is added
- * @param known the names of the route's parameters; another one is an error
+ * @param query what the token is bound to is added
  */
-export async function readUsageScope(
+async function readScope(
   request: Request,
-  params: URLSearchParams,
-  known: readonly string[],
+  query: URLSearchParams,
+  known: Params,
   context: RequestContext,
 ): Promise<Result<UsageScope, ApiError>> {
   const reader = await identifyReader(request, context, await identifyAdmin(request, context));
   if (reader.kind === 'error') return reader;
-  const unknown = unknownParam(params, known);
+  const unknown = unknownParam(query, known);
   if (unknown !== null) return failure(unknown);
-  if (reader.value.kind === 'admin') {
-    const selected = readKeyFilter(params);
-    return selected.kind === 'error' ? selected : ok({ ...ALL_KEYS, isAdmin: true, keyId: selected.value });
+  if (reader.value.kind === 'caller') {
+    if (query.has('key'))
+      return invalidField('key is for the admin token: you see the usage of your own key', 'key');
+    const { keyId, credential } = reader.value.caller;
+    const hasRecords = credential === null || (await context.knownCallers.has(keyId));
+    return ok({ isAdmin: false, hasAllKeys: false, filter: null, keyId, hasRecords });
   }
-  if (reader.value.kind === 'token') {
-    const { filter } = reader.value.token;
-    const bound = bindParams(params, filter ?? {});
-    const selected = bound.kind === 'error' ? bound : readKeyFilter(params);
-    return selected.kind === 'error' ? selected : ok({ ...ALL_KEYS, filter, keyId: selected.value });
-  }
-  if (params.has('key'))
-    return invalidField('key is for the admin token: you see the usage of your own key', 'key');
-  const { keyId, credential } = reader.value.caller;
-  const hasRecords = credential === null || (await context.knownCallers.has(keyId));
-  return ok({ isAdmin: false, hasAllKeys: false, filter: null, keyId, hasRecords });
+  const filter = reader.value.kind === 'token' ? reader.value.token.filter : null;
+  const bound = bindParams(query, filter ?? {});
+  const selected = bound.kind === 'error' ? bound : readParams(query, KEY_FILTER, context.arrivedAt);
+  if (selected.kind === 'error') return selected;
+  const isAdmin = reader.value.kind === 'admin';
+  return ok({ isAdmin, hasAllKeys: true, filter, keyId: selected.value.key, hasRecords: true });
 }
-
-const ALL_KEYS = { isAdmin: false, hasAllKeys: true, filter: null, hasRecords: true } as const;
 
 /** Adds what a token is bound to. Another value of such a parameter is an error. */
 function bindParams(params: URLSearchParams, filter: TokenFilter): Result<null, ApiError> {
@@ -294,120 +276,45 @@ function bindParams(params: URLSearchParams, filter: TokenFilter): Result<null, 
   return ok(null);
 }
 
-/** The name in `<name>:<value>`; empty where there is none. */
-function tagName(tag: string): string {
-  return tag.slice(0, Math.max(tag.indexOf(':'), 0));
-}
-
-/** The key that the admin selects with `key`; null: all. */
-export function readKeyFilter(params: URLSearchParams): Result<string | null, ApiError> {
-  const key = params.get('key');
-  return key === null || KEY_ID.test(key) ? ok(key) : invalidField('key must be the id of a key', 'key');
-}
-
-/** The key id of a gateway key, a host's caller or a hashed credential. */
-const KEY_ID = /^[\w-]{1,64}$/;
-
-interface UsageQuery<Group> extends TimeSpan {
-  readonly groups: readonly Group[];
-  readonly format: 'json' | 'csv';
-  /** The days of the time span, for the name of a CSV file. */
-  readonly days: string;
-}
-
-interface KnownGroups<Group> {
-  /** For messages. */
-  readonly names: string;
-  readonly find: (word: string) => Group | undefined;
-}
-
-const KNOWN_REFUSAL_GROUPS: KnownGroups<(typeof REFUSAL_GROUPS)[number]> = {
-  names: REFUSAL_GROUPS.join(', '),
-  find: (word) => REFUSAL_GROUPS.find((name) => name === word),
-};
-
-const USAGE_GROUPS: KnownGroups<Group> = {
-  names: `${GROUPS.join(', ')}, tag:<name>`,
-  find: (word) =>
-    isTagGroup(word) && TAG_NAME.test(tagOf(word)) ? word : GROUPS.find((name) => name === word),
-};
-
-/** @param byDefault the group of a report without `group_by` */
-function readReportQuery<Group extends string>(
-  params: URLSearchParams,
-  known: KnownGroups<Group>,
-  byDefault: Group,
-  { hasAllKeys }: UsageScope,
-  nowMs: number,
-): Result<UsageQuery<Group>, ApiError> {
-  const groups: Group[] = [];
-  for (const word of (params.get('group_by') ?? byDefault).split(',')) {
-    const group = known.find(word.trim());
-    if (group === undefined) return invalidField(`group_by takes ${known.names}`, 'group_by');
-    if (groups.includes(group)) return invalidField(`group_by names ${group} twice`, 'group_by');
-    if (group === 'key' && !hasAllKeys)
-      return invalidField('group_by=key is for the admin token', 'group_by');
-    groups.push(group);
-  }
-  const span = readTimeSpan(params, nowMs);
-  if (span.kind === 'error') return span;
-  const { from, to } = span.value;
-  const format = params.get('format') ?? 'json';
-  if (format !== 'json' && format !== 'csv') return invalidField('format must be json or csv', 'format');
-  return ok({ ...span.value, groups, format, days: `${from.slice(0, 10)}-${to.slice(0, 10)}` });
-}
-
+/** `toMs` is exclusive. */
 export interface TimeSpan {
   /** As the client wrote them. */
   readonly from: string;
   readonly to: string;
-  /** In ms since the epoch. `toMs` is exclusive. */
+  /** In ms since the epoch. */
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Default: from the first of this month to the end of today, in UTC. */
-export function readTimeSpan(params: URLSearchParams, nowMs: number): Result<TimeSpan, ApiError> {
-  const from = params.get('from') ?? `${isoDay(nowMs).slice(0, 7)}-01`;
-  const to = params.get('to') ?? isoDay(nowMs + DAY_MS);
-  const fromMs = parseTime(from);
-  const toMs = parseTime(to);
-  if (Number.isNaN(fromMs))
-    return invalidField('from must be a day or a UTC time, as 2026-11-01 or 2026-11-01T12:00:00Z', 'from');
-  if (Number.isNaN(toMs))
-    return invalidField('to must be a day or a UTC time, as 2026-12-01 or 2026-12-01T12:00:00Z', 'to');
-  if (toMs <= fromMs)
+type SpanValues = Pick<ParamValues<typeof USAGE_PARAMS>, 'from' | 'to'>;
+
+/** The time span of a report or a list. */
+export function spanOf({ from, to }: SpanValues): Result<TimeSpan, ApiError> {
+  if (to.ms <= from.ms)
     return invalidField('to must be later than from, and is exclusive: for one day it is the next day', 'to');
-  if (toMs - fromMs > MAX_REPORT_DAYS * DAY_MS)
+  if (to.ms - from.ms > MAX_REPORT_DAYS * DAY_MS)
     return invalidField(`At most ${MAX_REPORT_DAYS} days are read at once`, 'from');
-  return ok({ from, to, fromMs, toMs });
+  return ok({ from: from.text, to: to.text, fromMs: from.ms, toMs: to.ms });
 }
 
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
-
-/** In ms since the epoch; NaN for text that is not an ISO 8601 time, or for a day that its month does not have. */
-function parseTime(text: string): number {
-  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(ms) || isoDay(ms) !== text.slice(0, 10) ? Number.NaN : ms;
+/** The time span of a report, with its days for the name of a CSV file. */
+function reportSpan(
+  { group_by, ...values }: SpanValues & { readonly group_by: readonly string[] },
+  { hasAllKeys }: UsageScope,
+): Result<TimeSpan & { readonly days: string }, ApiError> {
+  if (group_by.includes('key') && !hasAllKeys)
+    return invalidField('group_by=key is for the admin token', 'group_by');
+  const span = spanOf(values);
+  if (span.kind === 'error') return span;
+  const { from, to } = span.value;
+  return ok({ ...span.value, days: `${from.slice(0, 10)}-${to.slice(0, 10)}` });
 }
 
-/** Reads the filters of a usage report, which take one value each. */
-function readFilter(params: URLSearchParams): Result<ReportFilter, ApiError> {
-  const statuses = readStatuses(params);
-  if (statuses.kind === 'error') return statuses;
-  if (statuses.value !== null && statuses.value.length > 1)
-    return invalidField('A report takes one status: group_by=status has all of them', 'status');
-  const requestedFilters = FILTERS.filter((name) => !isFactGroup(name)).flatMap((name) => {
-    const value = params.get(name);
+/** The filters of a report besides facts. */
+function filterOf(values: ParamValues<typeof USAGE_PARAMS>): ReportFilter {
+  const filters = FILTERS.flatMap((name) => {
+    const value = isFactGroup(name) ? null : values[name];
     return value === null ? [] : [[name, value] as const];
   });
-  return ok(Object.fromEntries(requestedFilters));
-}
-
-/** The statuses of records, separated by commas; null for all. */
-export function readStatuses(params: URLSearchParams): Result<readonly string[] | null, ApiError> {
-  const statuses = params.get('status')?.split(',') ?? null;
-  return statuses?.some((status) => !STATUSES.some((known) => known === status))
-    ? invalidField(`status must be one of: ${STATUSES.join(', ')}`, 'status')
-    : ok(statuses);
+  return Object.fromEntries(filters);
 }

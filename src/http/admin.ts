@@ -2,48 +2,48 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { RequestContext } from './context.ts';
-import { unknownParam } from './query.ts';
+import { type Params, type ParamValues, readQuery } from './query.ts';
 import { ADMIN, identifyAdmin, identifyUsageToken } from './request.ts';
 import type { Answer } from './respond.ts';
 
-type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Answer>;
+/** Handles a request with the parameters of its query. */
+type AdminHandler<P extends Params> = (
+  request: Request,
+  context: RequestContext,
+  id: string,
+  query: ParamValues<P>,
+) => Promise<Answer>;
 
-/**
- * A handler that refuses every request that is not an admin's, or that has a parameter of another name.
- * @param params the names of the route's query parameters
- */
-export function forAdmin(handle: AdminHandler, params: readonly string[] = []) {
-  return async (
-    request: Request,
-    context: RequestContext,
-    { id = '' }: { readonly id?: string | undefined },
-  ): Promise<Answer> => {
+type RouteHandler = (
+  request: Request,
+  context: RequestContext,
+  ids: { readonly id?: string | undefined },
+) => Promise<Answer>;
+
+/** A handler that refuses every request that is not an admin's, and every parameter that the route does not have. */
+export function forAdmin<P extends Params>(handle: AdminHandler<P>, params?: P): RouteHandler {
+  return async (request, context, { id = '' }) => {
     const admin = await requireAdmin(request, context);
     if (admin.kind === 'error') return admin.error;
     context.known.keyId = ADMIN;
     context.known.actor = admin.value;
-    const unknown = unknownParam(new URL(request.url).searchParams, params);
-    if (unknown !== null) return unknown;
-    return handle(request, context, id);
+    const query = readQuery(new URL(request.url).searchParams, params, context.arrivedAt);
+    return query.kind === 'error' ? query.error : handle(request, context, id, query.value);
   };
 }
 
 /** As {@link forAdmin}, also for the lead of a team: the handler must then show and change only what belongs to `known.team`. */
-export function forAdminOrLead(handle: AdminHandler, params: readonly string[] = []) {
+export function forAdminOrLead<P extends Params>(handle: AdminHandler<P>, params?: P): RouteHandler {
   const handleAsAdmin = forAdmin(handle, params);
-  return async (
-    request: Request,
-    context: RequestContext,
-    ids: { readonly id?: string | undefined },
-  ): Promise<Answer> => {
+  return async (request, context, ids) => {
     const found = await identifyUsageToken(request, context);
     if (found.kind === 'error') return found.error;
     const token = found.value;
     if (token?.team === undefined) return handleAsAdmin(request, context, ids);
     context.known.team = token.team;
     context.known.actor = `team token ${token.id}`;
-    const unknown = unknownParam(new URL(request.url).searchParams, params);
-    return unknown ?? handle(request, context, ids.id ?? '');
+    const query = readQuery(new URL(request.url).searchParams, params, context.arrivedAt);
+    return query.kind === 'error' ? query.error : handle(request, context, ids.id ?? '', query.value);
   };
 }
 

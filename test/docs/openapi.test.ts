@@ -2,7 +2,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { REFUSAL_PARAMS, USAGE_PARAMS } from '../../src/api/parameters.ts';
+import { REFUSAL_GROUPS } from '../../src/metering/refusals.ts';
+import { GROUPS } from '../../src/metering/report.ts';
 import { openApiText, routeProblems } from '../../tools/openapi/document.ts';
+import { queryOf } from '../../tools/openapi/parameters.ts';
 import { referenceText } from '../../tools/openapi/reference.ts';
 import { writtenLlmsText } from '../../tools/site/llms.ts';
 
@@ -18,6 +22,19 @@ test('docs/openapi.json is what the code says: otherwise run npm run openapi', (
 
 test('docs/api.md is what the code says: otherwise run npm run openapi', () => {
   expect(readFileSync(join(DOCS, 'api.md'), 'utf8')).toBe(referenceText());
+});
+
+test('the descriptions of group_by name each group', () => {
+  const usage = queryOf({ USAGE_PARAMS }).group_by?.replace(/^with commas: |, tag:<name>.*$/g, '');
+  expect(usage?.split(', ')).toEqual(GROUPS);
+  expect(queryOf({ REFUSAL_PARAMS }).group_by?.split(', ').sort()).toEqual(REFUSAL_GROUPS.toSorted());
+});
+
+test('a parameter without a description is an error', () => {
+  const params = { ...USAGE_PARAMS, colour: USAGE_PARAMS.model };
+  expect(() => queryOf({ USAGE_PARAMS: params })).toThrow(
+    'The parameter colour of USAGE_PARAMS has no comment',
+  );
 });
 
 test('docs/llms.txt has the list of docs/README.md and the pages of clients: otherwise run npm run llms', () => {

@@ -57,6 +57,8 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
   'ledger/limits/prompt-shapes.ts TEXT_PARTS': 'types of content parts',
   'ledger/limits/prompt-shapes.ts TEXT_PART_FIELDS': 'members of content parts',
   'ledger/limits/prompt-shapes.ts MEMBERS': 'members of calls, reasoning and citations',
+  'api/parameters.ts RECORD_PARAMS': 'parameters of lists of records',
+  'api/parameters.ts USAGE_PARAMS': 'parameters of reports',
   'ledger/records/sum-columns.ts DIMENSIONS': 'columns of reports',
   'ledger/records/sums.ts EXPRESSIONS': 'columns of reports',
   'metering/record.ts CACHE_CAUSES': 'causes in records',
@@ -89,6 +91,13 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
   'protocols/openai-responses/request-writer.ts WRITTEN': 'what this writer writes: its protocol',
   'request-translation/dropped-fields.ts FROM_RESPONSES': 'members of messages',
   'fitting/body-fields.ts ALIASES': 'other names of fields in the texts of refusals',
+  'fitting/refusal-words.ts functions input messages model models options parameters system tools user':
+    'words of refusals',
+  'fitting/rows.ts thinking reasoning reasoning_effort output_config': 'words of refusals',
+  'protocols/bedrock-converse/request-writer.ts max_tokens max_tokens_to_sample max_gen_len':
+    'names of the limit by maker: a table of the protocol',
+  'protocols/shared/request-form.ts messages tools tool_choice': 'what writers get typed: the conversation',
+  'stream/fast-path/template.ts reasoning text thinking': 'members of events',
   'fitting/fit.ts CONDITIONS': 'names of conditions',
   'fitting/body-fields.ts LISTS': 'lists whose elements have names of their own in refusals',
   'fitting/body-fields.ts MARKED_LISTS': 'lists whose elements have cache marks',
@@ -106,19 +115,50 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
 /** So many names of fields are a list. */
 const MIN_NAMES = 3;
 
+/** Lists that have a name, in a declaration of a module. */
+const NAMED = /^(?:export )?const (\w+)[^=;]*=\s*((?:new (?:Set|Map)\()?(?:[[{]|words\()[^;]*);/gm;
+/** Texts that follow each other, as in `['a', 'b'].includes(name)` and `omit(body, 'a', 'b')`. */
+const UNNAMED = /'[\w ]*'(?:,\s*'[\w ]*')+/g;
+
+function namesIn(list: string): readonly string[] {
+  const words = [...list.matchAll(/'(\w[\w ]*)'|^ {2}(\w+):/gm)].flatMap(([, text = '', key = text]) =>
+    key.split(' '),
+  );
+  return [...new Set(words)].filter((word) => Object.keys(fieldOf(word)).length > 0);
+}
+
 function listsOf(path: string, text: string): readonly string[] {
   const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
-  const lists = code.matchAll(
-    /^(?:export )?const (\w+)[^=;]*=\s*((?:new (?:Set|Map)\()?(?:[[{]|words\()[^;]*);/gm,
-  );
-  return [...lists].flatMap(([, name = '', list = '']) => {
-    const words = [...list.matchAll(/'(\w[\w ]*)'|^ {2}(\w+):/gm)].flatMap(([, text = '', key = text]) =>
-      key.split(' '),
-    );
-    const named = new Set(words.filter((word) => Object.keys(fieldOf(word)).length > 0));
-    return named.size >= MIN_NAMES ? [`${path} ${name}`] : [];
-  });
+  const isList = (list: string) => namesIn(list).length >= MIN_NAMES;
+  const named = [...code.matchAll(NAMED)].filter(([, , list = '']) => isList(list));
+  const others = [...code.replace(NAMED, '').matchAll(UNNAMED)].filter(([list]) => isList(list));
+  return [
+    ...named.map(([, name]) => `${path} ${name}`),
+    ...others.map(([list]) => `${path} ${namesIn(list).join(' ')}`),
+  ];
 }
+
+test.each([
+  "export const MINE = ['temperature', 'top_p', 'seed'];",
+  "const MINE: readonly string[] = [\n  ...OTHERS,\n  ...['temperature', 'top_p', 'seed'],\n];",
+  "const MINE = new Set(['temperature', 'top_p', 'seed']);",
+  "const MINE = words('temperature top_p seed');",
+  'const MINE = {\n  temperature: true,\n  top_p: true,\n  seed: false,\n};',
+  "const MINE = [['temperature', 1], ['top_p', 1], ['seed', null]];",
+  "export function isMine(name: string) {\n  return ['temperature', 'top_p', 'seed'].includes(name);\n}",
+  "const isMine = (name: string) => ['temperature', 'top_p', 'seed'].includes(name);",
+  "  for (const name of ['temperature', 'top_p', 'seed']) drop(name);",
+])('a new list is found: %s', (code) => {
+  expect(listsOf('a.ts', `/** A file. */\n${code}\n`)).toHaveLength(1);
+});
+
+test.each([
+  "const TWO = ['temperature', 'top_p'];",
+  "/** ['temperature', 'top_p', 'seed'] */\nconst NONE = [];",
+  "const COLOURS = ['red', 'green', 'blue'];",
+])('no list of fields: %s', (code) => {
+  expect(listsOf('a.ts', `${code}\n`)).toEqual([]);
+});
 
 test("lists of fields are queries of the table: no list of their names is elsewhere, but in providers' files", () => {
   const src = join(import.meta.dirname, '../../src');

@@ -1,9 +1,13 @@
 /** Query parameters that a route does not have (M11): refused on reports, lists and admin routes, ignored where clients call. */
 import { describe, expect, test } from 'vitest';
-import { AUDIT_PARAMS } from '../../src/api/audit.ts';
-import { STATUS_PARAMS } from '../../src/api/status.ts';
-import { REFUSAL_PARAMS, USAGE_PARAMS } from '../../src/api/usage.ts';
-import { RECORD_PARAMS } from '../../src/api/usage-records.ts';
+import {
+  AUDIT_PARAMS,
+  KEY_FILTER,
+  RECORD_PARAMS,
+  REFUSAL_PARAMS,
+  STATUS_PARAMS,
+  USAGE_PARAMS,
+} from '../../src/api/parameters.ts';
 import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 
@@ -81,11 +85,12 @@ test('M11 every parameter that a route has is taken, and those of clients are ig
   for (const [path, names] of [
     ['/v1/usage', USAGE_PARAMS],
     ['/v1/usage/records', RECORD_PARAMS],
+    ['/v1/usage/records/a', KEY_FILTER],
     ['/v1/usage/refusals', REFUSAL_PARAMS],
     ['/v1/admin/audit', AUDIT_PARAMS],
     ['/v1/admin/status', STATUS_PARAMS],
   ] as const)
-    for (const name of names)
+    for (const name of Object.keys(names))
       expect((await errorOf(`${path}?${name}=a`)).message, name).not.toContain('has no parameter');
   const body = JSON.stringify({
     model: 'deepseek/deepseek-chat',

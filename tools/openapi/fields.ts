@@ -95,10 +95,10 @@ export const SUMS_TEXTS: Texts<Extract<keyof Sums, string>> = {
 
 const LIMIT = 'a limit: docs/budgets.md#set-a-budget-and-other-limits';
 
-/** The comments of the fields of a table. */
-function commentsIn(path: string, table: string): Readonly<Record<string, string>> {
+/** The comments of the rows of a table. */
+export function commentsIn(path: string, table: string): Readonly<Record<string, string>> {
   const source = readFileSync(join(import.meta.dirname, '../../src', path), 'utf8');
-  const rows = commentedRows(between(source, `export const ${table} = {`, '\n};'), /^ {2}(\w+): /gm);
+  const rows = commentedRows(between(source, `const ${table} = {`, '\n};'), /^ {2}(\w+): /gm);
   return Object.fromEntries(rows.flatMap(({ names, text }) => names.map((name) => [name, text])));
 }
 

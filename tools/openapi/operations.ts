@@ -3,16 +3,18 @@
  * `test/docs/openapi.test.ts`. After a change: npm run openapi.
  */
 import { ROTATION_BODY, TOP_UP_BODY } from '../../src/api/bodies.ts';
+import {
+  AUDIT_PARAMS,
+  KEY_FILTER,
+  KEY_PARAMS,
+  RECORD_PARAMS,
+  REFUSAL_PARAMS,
+  STATUS_PARAMS,
+  USAGE_PARAMS,
+} from '../../src/api/parameters.ts';
 import { type ErasurePhase, NOTHING_ERASED } from '../../src/http/erasure.ts';
 import { STATUS_TEXTS } from './fields.ts';
-import {
-  AUDIT_QUERY,
-  KEY_QUERY,
-  RECORD_QUERY,
-  REFUSAL_QUERY,
-  STATUS_QUERY,
-  USAGE_QUERY,
-} from './parameters.ts';
+import { queryOf } from './parameters.ts';
 import {
   anyObject,
   bodySchema,
@@ -325,7 +327,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/usage', tag: 'Usage', auth: 'caller', csv: true },
     summary: 'A report of the usage of the calling key, or of all keys for the admin',
-    query: USAGE_QUERY,
+    query: queryOf({ USAGE_PARAMS }),
     returns: object({
       ...list(ref('ReportRow')),
       ...{
@@ -345,18 +347,19 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/usage/records', tag: 'Usage', auth: 'caller' },
     summary: 'Usage records, the latest first',
-    query: RECORD_QUERY,
+    query: queryOf({ RECORD_PARAMS }),
     returns: object({ ...list(ref('Record')), ...paged }),
   },
   {
     ...{ method: 'GET', path: '/v1/usage/records/{id}', tag: 'Usage', auth: 'caller' },
     summary: 'The record of a request, by x-weir-request-id',
+    query: queryOf({ KEY_FILTER }),
     returns: ref('Record'),
   },
   {
     ...{ method: 'GET', path: '/v1/usage/refusals', tag: 'Usage', auth: 'caller', csv: true },
     summary: 'Counts of requests that Weir refused',
-    query: REFUSAL_QUERY,
+    query: queryOf({ REFUSAL_PARAMS }),
     returns: object({
       ...list({ type: 'object', properties: { refused_requests: count }, required: ['refused_requests'] }),
       ...{ ...span, total: object({ refused_requests: count }) },
@@ -386,7 +389,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
     summary: 'A key and what it has used of its limits',
-    ...{ query: KEY_QUERY, returns: ref('KeyStatus') },
+    ...{ query: queryOf({ KEY_PARAMS }), returns: ref('KeyStatus') },
   },
   {
     ...{ method: 'PATCH', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
@@ -479,7 +482,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/admin/audit', tag: 'Administration', auth: 'admin' },
     summary: 'Who created, changed or revoked which key or team',
-    query: AUDIT_QUERY,
+    query: queryOf({ AUDIT_PARAMS }),
     returns: object({
       ...list(
         object({
@@ -497,7 +500,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/admin/status', tag: 'Administration', auth: 'admin' },
     summary: 'What runs, and how its providers do',
-    query: STATUS_QUERY,
+    query: queryOf({ STATUS_PARAMS }),
     returns: explained(
       object({
         ...{ object: { const: 'status' }, time, in_flight: anyObject, circuits: anyObject },

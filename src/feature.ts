@@ -49,6 +49,8 @@ export interface ConfiguredFeature {
   readonly before?: (ports: BeforePorts) => Before | null;
   /** The feature names admins besides the bearer of the admin token. */
   readonly hasAdmins?: boolean;
+  /** It reads the groups of people. */
+  readonly readsGroups?: boolean;
   /** A site has all paths that Weir does not: new routes take none of them. */
   readonly hasSite?: boolean;
   /** Creates what the gateway uses. Called once for each gateway. */

@@ -2,6 +2,7 @@
 import { ModelLists } from './api/model-lists.ts';
 import { healthResponse } from './api/status.ts';
 import { KnownKeys } from './auth/keys.ts';
+import { KnownPeople } from './auth/people.ts';
 import { KnownTeams } from './auth/teams.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
@@ -96,6 +97,7 @@ function createMemory(settings: Settings, ledger: Ledger, ports: GatewayPorts) {
     bodies: new Memory(clock),
     knownKeys: new KnownKeys(store),
     knownTeams: new KnownTeams(store),
+    knownPeople: new KnownPeople(store),
     knownCallers: new KnownCallers(store),
     upstreams: {
       circuits: new CircuitBreakers(),
@@ -147,7 +149,11 @@ export function createGateway(
     compareCache,
     circuitOpened: started.circuitOpened ?? null,
     deployment: {
-      enforces: { limits: started.limits !== undefined, users: started.attribution !== undefined },
+      enforces: {
+        limits: started.limits !== undefined,
+        users: started.attribution !== undefined,
+        groups: readsGroups(features),
+      },
       hasAccessAdmins: hasAdmins(features),
       placeCheck: new PlaceCheck(store, settings.place),
       running,
@@ -168,6 +174,7 @@ export function createGateway(
       knownKeys: shared.knownKeys,
       knownCallers: shared.knownCallers,
       knownTeams: shared.knownTeams,
+      knownPeople: shared.knownPeople,
       upstreams: shared.upstreams,
       inFlight: shared.inFlight,
       prices: shared.prices,
@@ -252,6 +259,11 @@ function isErasing(hash: Users['hash'], { store, clock, log }: GatewayPorts): Us
 /** Whether a feature names admins, who need no admin token. */
 export function hasAdmins(features: readonly ConfiguredFeature[]): boolean {
   return features.some((feature) => feature.hasAdmins === true);
+}
+
+/** Whether a feature reads the groups of people. */
+function readsGroups(features: readonly ConfiguredFeature[]): boolean {
+  return features.some((feature) => feature.readsGroups === true);
 }
 
 function hasSite(features: readonly ConfiguredFeature[]): boolean {

@@ -3,14 +3,17 @@ import {
   flagField,
   globsField,
   invalidField,
+  listField,
   nameField,
   noteField,
   numberField,
   ownField,
   wordField,
 } from '../auth/body-fields.ts';
+import { lowerCase } from '../auth/caller-ids.ts';
 import { KEY_FACTS } from '../auth/key-facts.ts';
 import { PERIODS } from '../auth/key-limits.ts';
+import { MAX_ENTRIES, MAX_ENTRY_CHARS, personProblem } from '../auth/people.ts';
 import { ok } from '../shared/result.ts';
 import { timeField } from './expiry.ts';
 
@@ -27,8 +30,23 @@ export const KEY_BODY = {
   ...KEY_FACTS,
 };
 
+/** Who falls under a team without a key. */
+export const PEOPLE_BODY = {
+  /** globs over addresses, as *@example.com; without an @ over names of service tokens */
+  people: listField({
+    maxItems: MAX_ENTRIES,
+    maxChars: MAX_ENTRY_CHARS,
+    form: lowerCase,
+    problem: personProblem,
+  }),
+  /** names or globs of groups, of the claim that ACCESS_GROUPS_CLAIM names */
+  groups: listField({ maxItems: MAX_ENTRIES, maxChars: MAX_ENTRY_CHARS }),
+  /** true: everybody whom no list names. One team at most has it */
+  default: flagField(),
+};
+
 /** A new or changed team, besides its limits. */
-export const TEAM_BODY = { name: KEY_BODY.name, models: KEY_BODY.models };
+export const TEAM_BODY = { name: KEY_BODY.name, models: KEY_BODY.models, ...PEOPLE_BODY };
 
 const MAX_OVERLAP_HOURS = 720;
 const DEFAULT_OVERLAP_HOURS = 24;

@@ -43,7 +43,7 @@ import {
   sizeProblem,
   writeKey,
 } from '../auth/keys.ts';
-import { readTeam, withTeam } from '../auth/teams.ts';
+import { readTeam, type Team, withTeam } from '../auth/teams.ts';
 import { deleteUsageToken, listUsageTokens, readUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
@@ -85,7 +85,10 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
   // Cloudflare Access or the host names the user of a caller whose key names none.
   const named = key?.user === undefined && fixedUser !== null && user ? { user } : {};
   const shown = { ...(key ?? unknown), ...named, id: keyId, models, fixedUser };
-  return showKey(shown, context, hasUserLimits(caller) ? { ownUser: user } : {});
+  const { personOf, limits = null } = caller;
+  if (personOf === undefined) return showKey(shown, context, hasUserLimits(caller) ? { ownUser: user } : {});
+  const inTeam = { ...shown, models: personOf.models, limits };
+  return showKey(inTeam, context, { ownUser: user, personOf });
 }
 
 /** `POST /admin/keys`: a key, or with `scope` a token that reads usage. */
@@ -663,40 +666,53 @@ interface KeyReader {
   readonly ownUser?: string | null | undefined;
   /** Only the admin sees who added to a budget. */
   readonly isAdmin?: boolean;
+  /** The team of a caller without a key: the limits are those of the team. */
+  readonly personOf?: Team;
 }
 
 /** A key with its limits and what it has used of them. */
 async function showKey(
   shown: ShownKey,
   context: RequestContext,
-  { ownUser, isAdmin = false }: KeyReader,
+  { ownUser, isAdmin = false, personOf }: KeyReader,
 ): Promise<Answer> {
   const { id, name, models, expires_at, created_at, fixedUser } = shown;
-  const team = teamOf(shown.limits);
+  const { keyObjects, arrivedAt } = context;
+  const team = personOf?.id ?? teamOf(shown.limits);
   const kept = await context.showKept?.({ keyId: id, fixedUser }, context);
   if (kept?.kind === 'error') return kept.error;
   // Absent where no responses are kept.
-  const state = showState(shown, context.arrivedAt);
+  const state = showState(shown, arrivedAt);
   const key = {
     ...{ object: 'key', id, name, models, expires_at, created_at },
     // Absent where it has none.
     ...(team !== null && { team }),
+    ...(personOf !== undefined && { team_name: personOf.name }),
     ...{ ...state, ...factsOf(shown), kept: kept?.value },
   };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
-  const status = await context.keyObjects.readLimitStatus(context, id, shown.limits);
+  const status = await (personOf === undefined
+    ? keyObjects.readLimitStatus(context, id, shown.limits)
+    : keyObjects.readTeamStatus(context, personOf.id, personOf.limits ?? {}));
   if (status.kind === 'error') return status.error;
   const { limits, topUps = [] } = status.value;
+  const { per_key: _, ...written } = writeLimits(limits) ?? {};
   const shownKey = {
-    ...{ ...key, limits: writeLimits(limits), ...writeStatus(status.value, context.arrivedAt) },
+    ...{
+      ...key,
+      limits: Object.keys(written).length === 0 ? null : written,
+      ...writeStatus(status.value, arrivedAt),
+    },
     // Absent where nothing was added in this period.
     ...(isAdmin && topUps.length > 0 && { top_ups: topUps.map(writeTopUp) }),
   };
   if (limits.perUser === null || ownUser === undefined) return jsonResponse(shownKey);
-  const userStatus = await context.keyObjects.readUserStatus(context, id, ownUser, limits);
+  const userStatus = await (personOf === undefined
+    ? keyObjects.readUserStatus(context, id, ownUser, limits)
+    : keyObjects.readPersonStatus(context, personOf.id, id, limits));
   if (userStatus.kind === 'error') return userStatus.error;
-  const used = userStatus.value ?? unusedStatus(limitsOfUser(limits), context.arrivedAt);
-  return jsonResponse({ ...shownKey, per_user: { user: ownUser, ...writeStatus(used, context.arrivedAt) } });
+  const used = userStatus.value ?? unusedStatus(limitsOfUser(limits), arrivedAt);
+  return jsonResponse({ ...shownKey, per_user: { user: ownUser, ...writeStatus(used, arrivedAt) } });
 }
 
 /** A field is null where the key has no such limit. */

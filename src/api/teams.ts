@@ -1,5 +1,6 @@
 /** `/v1/admin/teams` creates, lists, shows, changes and deletes teams, and adds to their budgets. */
 import { invalidField, readFields, unknownFieldOf } from '../auth/body-fields.ts';
+import { UNREADABLE_PEOPLE } from '../auth/caller.ts';
 import {
   encodeLimits,
   LIMIT_FIELDS,
@@ -9,10 +10,18 @@ import {
   writeLimits,
 } from '../auth/key-limits.ts';
 import { type GatewayKey, type KeyChange, randomSecret } from '../auth/keys.ts';
+import {
+  NOBODY,
+  type PeopleChange,
+  type PeopleFields,
+  peopleFields,
+  readRules,
+  type TeamRules,
+} from '../auth/people.ts';
 import { listTeams, readTeam, type Team, teamSizeProblem, writeTeam } from '../auth/teams.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { forAdmin, forAdminOrLead } from '../http/admin.ts';
-import type { RequestContext } from '../http/context.ts';
+import type { PeopleResult, RequestContext } from '../http/context.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import { isoTime } from '../metering/time.ts';
@@ -45,19 +54,31 @@ export const handleCreateTeam = forAdmin(async (request, context) => {
   const place = await placeProblem(context);
   if (place !== null) return place;
   const id = randomSecret().slice(0, ID_DIGITS);
-  const key: GatewayKey = { id, ...fields.value, created_at: isoTime(context.arrivedAt), expires_at: null };
+  const { people, ...own } = fields.value;
+  const key: GatewayKey = { id, ...own, created_at: isoTime(context.arrivedAt), expires_at: null };
   const changed = await change(context, { key, fields: {}, limits: key.limits ?? {} });
   if (changed.kind === 'error') return changed.error;
-  await recordAct(context, { action: 'team_created', teamId: id, before: null, after: changed.value });
-  return teamResponse(changed.value, context, 201);
+  const set = await changePeople(context, key, peopleFields(people));
+  if (set.kind === 'error') {
+    // Nobody knows its id.
+    await context.keyObjects.deleteTeam(context, key);
+    context.knownTeams.forget(id);
+    return set.error;
+  }
+  const after = { ...changed.value, ...set.value.after };
+  await recordAct(context, { action: 'team_created', teamId: id, before: null, after });
+  return teamResponse(after, context, 201);
 });
 
 const ID_DIGITS = 16;
 
 /** `GET /v1/admin/teams` */
-export const handleListTeams = forAdmin(async (_request, { ports }) => {
-  const teams = await listTeams(ports.store);
-  return jsonResponse({ object: 'list', data: teams.map(writeTeam) });
+export const handleListTeams = forAdmin(async (_request, context) => {
+  const rules = await rulesOfAll(context);
+  if (rules.kind === 'error') return rules.error;
+  const teams = await listTeams(context.ports.store);
+  const shown = teams.map((team) => writeTeam({ ...team, ...peopleOf(rules.value, team.id) }));
+  return jsonResponse({ object: 'list', data: shown });
 });
 
 /** `GET /v1/admin/teams/:id`: a team with the number of its keys and what is used of its limits. */
@@ -75,22 +96,34 @@ export const handleChangeTeam = forAdmin(async (request, context, id) => {
   if (team === null) return NO_SUCH_TEAM;
   const read = await readTeamFields({ name: team.name, ...body.value }, context);
   if (read.kind === 'error') return read.error;
-  const { name, models } = read.value;
+  const { name, models, people } = read.value;
   const named = Object.entries({ name, models }).filter(([field]) => field in body.value);
   const limits = Object.entries(body.value).filter(([field]) => LIMITS_OF_TEAMS.includes(field));
+  const namedPeople = Object.entries(people).filter(([field]) => field in body.value);
+  // First, as it may be refused: nothing is changed then.
+  const set = await changePeople(context, team, Object.fromEntries(namedPeople));
+  if (set.kind === 'error') return set.error;
   const fields = Object.fromEntries(named);
   const changed = await change(context, { key: team, fields, limits: Object.fromEntries(limits) });
-  if (changed.kind === 'error') return changed.error;
-  await recordAct(context, { action: 'team_changed', teamId: id, before: team, after: changed.value });
-  return teamResponse(changed.value, context);
+  if (changed.kind === 'error') {
+    if (namedPeople.length > 0) await changePeople(context, team, { ...NOBODY, ...set.value.before });
+    return changed.error;
+  }
+  const before = { ...team, ...set.value.before };
+  const after = { ...changed.value, ...set.value.after };
+  await recordAct(context, { action: 'team_changed', teamId: id, before, after });
+  return teamResponse(after, context);
 });
 
 /** `DELETE /v1/admin/teams/:id`: a 409 while keys name the team. */
 export const handleDeleteTeam = forAdmin(async (_request, context, id) => {
   const team = await readTeam(context.ports.store, id);
   if (team === null) return NO_SUCH_TEAM;
-  const keys = await context.keyObjects.deleteTeam(context, id);
+  const people = await changePeople(context, team, {});
+  if (people.kind === 'error') return people.error;
+  const keys = await context.keyObjects.deleteTeam(context, team);
   context.knownTeams.forget(id);
+  context.knownPeople.forget();
   if (keys.kind === 'error') return keys.error;
   if (keys.value > 0) {
     const count = keys.value === 1 ? '1 key' : `${keys.value} keys`;
@@ -99,7 +132,8 @@ export const handleDeleteTeam = forAdmin(async (_request, context, id) => {
       `This team has ${count}: give them another team or none, or revoke them`,
     );
   }
-  await recordAct(context, { action: 'team_deleted', teamId: id, before: team, after: null });
+  const before = { ...team, ...people.value.before };
+  await recordAct(context, { action: 'team_deleted', teamId: id, before, after: null });
   return jsonResponse({ id, deleted: true });
 });
 
@@ -130,7 +164,32 @@ async function change(context: RequestContext, one: KeyChange): Promise<Result<G
   return changed.kind === 'invalid' ? invalidField(changed.message, changed.param) : ok(changed.key);
 }
 
-type NewTeam = Pick<Team, 'name' | 'models' | 'limits'>;
+/** Changes who falls under a team; without a field, nothing. */
+async function changePeople(
+  context: RequestContext,
+  { id, created_at }: Pick<Team, 'id' | 'created_at'>,
+  fields: PeopleChange,
+): Promise<Result<Extract<PeopleResult, { kind: 'changed' }>, ApiError>> {
+  const changed = await context.keyObjects.changePeople(context, { id, created_at }, fields);
+  context.knownPeople.forget();
+  if (changed.kind === 'error') return changed;
+  const { value } = changed;
+  return value.kind === 'invalid' ? invalidField(value.message, value.param) : ok(value);
+}
+
+/** Who falls under which team, as KV has it. */
+async function rulesOfAll({ ports }: RequestContext): Promise<Result<readonly TeamRules[], ApiError>> {
+  const rules = await readRules(ports.store);
+  return rules === 'unreadable' ? failure(UNREADABLE_PEOPLE) : ok(rules);
+}
+
+function peopleOf(all: readonly TeamRules[], team: string): PeopleFields {
+  return peopleFields(all.find(({ id }) => id === team) ?? {});
+}
+
+interface NewTeam extends Pick<Team, 'name' | 'models' | 'limits'> {
+  readonly people: PeopleChange;
+}
 
 async function readTeamFields(body: JsonObject, context: RequestContext): Promise<Result<NewTeam, ApiError>> {
   const team = readTeamBody(body);
@@ -145,12 +204,13 @@ function readTeamBody(body: JsonObject): Result<NewTeam, ApiError> {
   if ('team' in body) return invalidField('A team is in no other team', 'team');
   const own = readFields(body, TEAM_BODY, { unknown: unknownFieldOf('A team has'), others: LIMITS_OF_TEAMS });
   if (own.kind === 'error') return own;
-  const { name, models } = own.value;
+  const { name, models, people = null, groups = null, default: isDefault = null } = own.value;
   const limits = readLimits(body);
   if (limits.kind === 'invalid') return invalidField(limits.message, limits.param);
   const tooLarge = teamSizeProblem({ name, models });
   if (tooLarge !== null) return invalidField(tooLarge, 'models');
-  return ok({ name, models, limits: encodeLimits(limits.limits) });
+  const ofPeople = { people, groups, default: isDefault };
+  return ok({ name, models, limits: encodeLimits(limits.limits), people: ofPeople });
 }
 
 /**
@@ -172,9 +232,10 @@ export function checkNewTeam(
 }
 
 function teamWarnings(
-  { models, limits: stored }: NewTeam,
+  { models, limits: stored }: Pick<Team, 'models' | 'limits'>,
   context: Pick<RequestContext, 'settings' | 'arrivedAt'>,
   table: PriceTable,
+  others: readonly KeyWarning[] = [],
 ) {
   const limits = readLimits(stored ?? {});
   const above =
@@ -184,21 +245,31 @@ function teamWarnings(
           ...aboveTeam({ ...NO_LIMITS, ...limits.limits.perKey }, limits.limits, 'per_key'),
           ...aboveTeam(limitsOfUser(limits.limits), limits.limits, 'per_user'),
         ];
-  return keyWarnings({ models, limits: stored, expires_at: null }, context, table, above);
+  return keyWarnings({ models, limits: stored, expires_at: null }, context, table, [...above, ...others]);
 }
 
-async function teamResponse(team: Team, context: RequestContext, status = 200): Promise<Answer> {
-  const warnings = teamWarnings(team, context, await context.prices.load());
+const NO_CLAIM = { param: 'groups', message: 'No groups are read: set ACCESS_GROUPS_CLAIM' };
+
+async function teamResponse(
+  team: Team & PeopleFields,
+  context: RequestContext,
+  status = 200,
+): Promise<Answer> {
+  const isUnread = team.groups !== undefined && !context.deployment.enforces.groups;
+  const warnings = teamWarnings(team, context, await context.prices.load(), isUnread ? [NO_CLAIM] : []);
   return jsonResponse({ ...writeTeam(team), ...warnings }, status);
 }
 
 async function showTeam(team: Team, context: RequestContext): Promise<Answer> {
   const { id, name, models, created_at } = team;
+  const rules = await rulesOfAll(context);
+  if (rules.kind === 'error') return rules.error;
   const status = await context.keyObjects.readTeamStatus(context, id, team.limits ?? {});
   if (status.kind === 'error') return status.error;
   const { limits, topUps = [], keys = 0 } = status.value;
   return jsonResponse({
-    ...{ object: 'team', id, name, models, created_at, keys, limits: writeLimits(limits) },
+    ...{ object: 'team', id, name, models, created_at, keys, ...peopleOf(rules.value, id) },
+    limits: writeLimits(limits),
     ...writeStatus(status.value, context.arrivedAt),
     ...(topUps.length > 0 && { top_ups: topUps.map(writeTopUp) }),
   });

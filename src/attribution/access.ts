@@ -1,6 +1,7 @@
 /** Verifies the tokens of Cloudflare Access, and finds the admins among their users. */
 import { accessToken } from '../auth/caller.ts';
 import { accessName, callerId, lowerCase } from '../auth/caller-ids.ts';
+import { NO_GROUPS, readGroups } from '../auth/people.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable } from '../canonical/secret.ts';
 import type { VerifyAccess } from '../feature.ts';
@@ -15,7 +16,9 @@ import type { AccessSettings, AttributionSettings } from './settings.ts';
 // Header, key URL and rotation (every 6 weeks; the previous key stays valid for 7 days):
 // developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json, of 2026-05-06,
 // read 2026-11-22. Claims: …/authorization-cookie/application-token, read on the same day: RS256, `aud` is a list, `type` is `app` (`org`
-// is the token of the whole team), a user has `email`, a service token has `common_name` (its Client ID), no `email` and no `nbf`.
+// is the token of the whole team), a user has `email`, a service token has `common_name` (its Client ID), no `email` and no `nbf`. Claims that
+// an identity provider adds, as `groups`: …/integrations/identity-providers/generic-oidc, read 2026-11-29, says that the token has them, not
+// where: it is in the member `custom` (from memory).
 const ACCESS_HEADER = 'cf-access-jwt-assertion';
 const KEYS_PATH = '/cdn-cgi/access/certs';
 
@@ -62,11 +65,13 @@ export function createVerifyAccess(
     if (token === null) return ok(null);
     const verified = await tokens.verify(token);
     if (verified.kind === 'error') return verified;
-    const { name, isService } = verified.value;
+    const { name, isService, claims } = verified.value;
     const kind = isService ? 'access_service' : 'access_user';
     const keyId = isUnreadable(hash) ? hash : await callerId(kind, name, hash);
     return ok({
       name: accessName(kind, name),
+      isService,
+      groups: isService ? NO_GROUPS : readGroups(claims, access.groupsClaim),
       keyId,
       isAdmin: isAdmin(verified.value, access.admins),
       isCredential: from === 'credential',
@@ -109,7 +114,7 @@ class AccessTokens {
     this.#ports = ports;
   }
 
-  async verify(token: string): Promise<Result<AccessIdentity, ApiError>> {
+  async verify(token: string): Promise<Result<AccessIdentity & { readonly claims: JsonObject }, ApiError>> {
     const [header = '', payload = '', signature = '', ...more] = token.split('.');
     const { alg, kid } = readPart(header);
     const bytes = decodeBytes(signature);
@@ -121,7 +126,9 @@ class AccessTokens {
     const isSigned = await crypto.subtle.verify(ALGORITHM, key.value, bytes, signed);
     const claims = readPart(payload);
     const identity = readIdentity(claims);
-    return isSigned && this.#isValid(claims) && identity !== null ? ok(identity) : failure(INVALID);
+    return isSigned && this.#isValid(claims) && identity !== null
+      ? ok({ ...identity, claims })
+      : failure(INVALID);
   }
 
   #isValid({ iss, aud, exp, nbf, type }: JsonObject): boolean {

@@ -1,5 +1,6 @@
 /** Reads who sent a request and for what: user, session, app and tags, from the caller's key, headers and body. */
 
+import { ACCESS_PREFIX } from '../auth/caller-ids.ts';
 import { apiError } from '../canonical/error.ts';
 import {
   isUnreadable,
@@ -71,6 +72,7 @@ export function createAttribution({
 } {
   const hash = hasherOf(userHashKey);
   const hashOwner = hasherOf(hashKey);
+  const hashPlain = userHasher(null);
   const hasher = reportsCaches ? mapSecret(hashKey, (text) => new PromptHasher(text)) : null;
   const hashPrompts: HashPrompt | null =
     hasher === null || isUnreadable(hasher)
@@ -120,14 +122,17 @@ export function createAttribution({
       },
       forms: async (plain) => {
         const name = readName(plain);
-        if (name === null || HASHED_USER.test(name)) return name === null ? [] : [name];
+        if (name === null) return [];
+        if (HASHED_USER.test(name)) return [name, name.replace('h_', ACCESS_PREFIX)];
         const hashed = await hash(name);
         const owner = await hashOwner(name);
         if (isUnreadable(hashed)) return hashed;
         if (isUnreadable(owner)) return owner;
         const hashes = userHashKey === null ? [] : [`h_${hashed}`];
         const owners = hashKey === null ? [] : [owner];
-        return [...new Set([name, await boundFact(name), ...hashes, ...owners])];
+        // The ids of a caller of Cloudflare Access, which its limits are under.
+        const callers = [hashed, await hashPlain(name)].map((digits) => ACCESS_PREFIX + digits);
+        return [...new Set([name, await boundFact(name), ...hashes, ...owners, ...callers])];
       },
       user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : storedUser(plain)),
       fact: async (plain) => {

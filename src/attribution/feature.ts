@@ -16,6 +16,7 @@ export function attribution(): Feature<'attribution'> {
       const settings = readAttributionSettings(reader, auth, adminToken);
       return {
         hasAdmins: settings.access !== null && settings.access.admins.length > 0,
+        readsGroups: (settings.access?.groupsClaim ?? null) !== null,
         start: ({ fetch, clock, log }) => {
           const { attribute, names } = createAttribution(settings);
           const ports = {

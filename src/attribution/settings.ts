@@ -27,6 +27,8 @@ export interface AccessSettings {
   readonly audience: string;
   /** E-mail addresses with `*` on either side of the `@`, and names of service tokens, which have no `@`. In lower case. */
   readonly admins: readonly string[];
+  /** The claim of a token that has the groups of its user; null: groups are not read. */
+  readonly groupsClaim: string | null;
 }
 
 export function readAttributionSettings(
@@ -85,9 +87,11 @@ function readAccess(reader: SettingsReader, auth: AuthMode): AccessSettings | nu
   const domain = reader.text('ACCESS_TEAM_DOMAIN');
   const audience = reader.text('ACCESS_AUD');
   const admins = readAccessAdmins(reader);
+  const groupsClaim = readGroupsClaim(reader);
   if (domain === undefined && audience === undefined) {
     const message = 'needs ACCESS_TEAM_DOMAIN and ACCESS_AUD';
     if (admins.length > 0) reader.invalid('ACCESS_ADMINS', message);
+    if (groupsClaim !== null) reader.invalid('ACCESS_GROUPS_CLAIM', message);
     if (auth === 'access') reader.invalid('AUTH', `access ${message}`);
     return null;
   }
@@ -100,7 +104,19 @@ function readAccess(reader: SettingsReader, auth: AuthMode): AccessSettings | nu
       'ACCESS_AUD',
       'must be the audience tag of the application that ACCESS_TEAM_DOMAIN protects',
     );
-  return { issuer: isLoopback ? host : `https://${host}`, audience: audience ?? '', admins };
+  return { issuer: isLoopback ? host : `https://${host}`, audience: audience ?? '', admins, groupsClaim };
+}
+
+const MAX_CLAIM_CHARS = 256;
+
+function readGroupsClaim(reader: SettingsReader): string | null {
+  const claim = reader.text('ACCESS_GROUPS_CLAIM')?.trim() ?? null;
+  if (claim !== null && (claim === '' || claim.length > MAX_CLAIM_CHARS))
+    reader.invalid(
+      'ACCESS_GROUPS_CLAIM',
+      `must be the name of a claim, of 1 to ${MAX_CLAIM_CHARS} characters`,
+    );
+  return claim;
 }
 
 function readAccessAdmins(reader: SettingsReader): readonly string[] {

@@ -1,6 +1,7 @@
 /** Fields of the bodies of admin routes: a field is declared once, and its reader, its type and its schema follow. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+import { lazyPattern } from '../shared/lazy-pattern.ts';
 import { MAX_TAGS, TAG_NAME } from '../shared/limits.ts';
 import { unknownName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
@@ -10,7 +11,20 @@ const MAX_TEXT_CHARS = 100;
 /** A field of a body. */
 export interface BodyField<Value> {
   /** By which openapi.json has its schema. */
-  readonly kind: 'name' | 'text' | 'note' | 'globs' | 'time' | 'tags' | 'flag' | 'number' | 'word' | 'own';
+  readonly kind:
+    | 'name'
+    | 'text'
+    | 'note'
+    | 'globs'
+    | 'list'
+    | 'time'
+    | 'tags'
+    | 'flag'
+    | 'number'
+    | 'word'
+    | 'own';
+  /** Of a list. */
+  readonly maxItems?: number;
   /** Of a number. */
   readonly range?: readonly [from: number, to: number];
   readonly words?: readonly string[];
@@ -110,6 +124,45 @@ export function globsField(): BodyField<readonly string[] | null> {
     },
   };
 }
+
+interface ListOptions {
+  readonly maxItems: number;
+  readonly maxChars: number;
+  /** In which form a trimmed entry is kept. */
+  readonly form?: (entry: string) => string;
+  /** What is wrong with an entry, or null. */
+  readonly problem?: (entry: string) => string | null;
+}
+
+/** Texts, each once; null or an empty list: none. */
+export function listField({
+  maxItems,
+  maxChars,
+  form = (entry) => entry,
+  problem = () => null,
+}: ListOptions): BodyField<readonly string[] | undefined> {
+  return {
+    kind: 'list',
+    maxItems,
+    read: (value, param) => {
+      if (isAbsent(value)) return ok(undefined);
+      const entries = readArray(value).map((entry) => (isText(entry) ? form(entry.trim()) : ''));
+      if (!Array.isArray(value) || entries.length > maxItems)
+        return invalidField(`${param} must be a list of at most ${maxItems} texts, or null`, param);
+      const isEntry = (entry: string) => entry !== '' && entry.length <= maxChars && !CONTROL().test(entry);
+      const wrongAt = entries.findIndex((entry) => !isEntry(entry) || problem(entry) !== null);
+      if (wrongAt < 0) return ok(entries.length === 0 ? undefined : [...new Set(entries)]);
+      const entry = entries[wrongAt] ?? '';
+      const own = isEntry(entry) ? problem(entry) : null;
+      return invalidField(
+        `${param}[${wrongAt}] ${own ?? `must be a text of 1 to ${maxChars} characters`}`,
+        param,
+      );
+    },
+  };
+}
+
+const CONTROL = lazyPattern('\\p{Cc}', 'u');
 
 /** Names with texts; null: none. */
 export function tagsField(): StoredField<Readonly<Record<string, string>>> {

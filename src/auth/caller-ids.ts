@@ -13,6 +13,9 @@ export type CallerKind = 'key' | 'credential' | 'host' | 'access_user' | 'access
 /** The one caller under `AUTH=open`. */
 export const OPEN_ID = 'open';
 
+/** The ids of callers of Cloudflare Access. No key has one. */
+export const ACCESS_PREFIX = 'access_';
+
 /** Ids of hosts that are used as they are in records, ledgers and KV keys. Any other is hashed, also one that looks like a hash. */
 const PLAIN_ID = /^(?![0-9a-f]{16}$)[\w-]{1,36}$/;
 
@@ -35,7 +38,7 @@ export async function callerId(
       return `host_${PLAIN_ID.test(text) ? text : keyId(await hash(text))}`;
     case 'access_user':
     case 'access_service':
-      return `access_${await hash(accessName(kind, text))}`;
+      return ACCESS_PREFIX + (await hash(accessName(kind, text)));
   }
 }
 

@@ -7,7 +7,8 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import { callerId, OPEN_ID } from './caller-ids.ts';
 import { teamOf } from './key-limits.ts';
 import { type GatewayKey, isToken, type KnownKeys, sameDigest, sha256 } from './keys.ts';
-import { type KnownTeams, withTeam } from './teams.ts';
+import type { KnownPeople, Person } from './people.ts';
+import { type KnownTeams, type Team, withTeam } from './teams.ts';
 
 /**
  * `keys`: callers send a gateway key of this deployment. `passthrough`: callers send their own provider key, which is forwarded.
@@ -20,7 +21,7 @@ export interface Caller {
   readonly keyId: string;
   /** Globs over the addresses of the models that the caller may use; null: all. */
   readonly models: readonly string[] | null;
-  /** The id of the team of its key. Absent: it has none. */
+  /** The id of the team of its key, or of a person without a key. Absent: it has none. */
   readonly team?: string;
   /** Globs over the addresses of the models that the keys of its team may use; null: all. Absent: it has no team. */
   readonly teamModels?: readonly string[] | null;
@@ -28,6 +29,8 @@ export interface Caller {
   readonly key: GatewayKey | null;
   /** The stored limits of the key, with the defaults and the budgets of its team. Absent: it has no team, and its own limits apply. */
   readonly limits?: JsonObject | null;
+  /** The team of a caller of Cloudflare Access without a key: `limits` are those of the team, of which it has `per_user`. */
+  readonly personOf?: Team;
   /** The caller's own provider key, under `passthrough`; otherwise null. */
   readonly credential: string | null;
   readonly facts: CallerFacts;
@@ -42,9 +45,7 @@ export interface CallerFacts {
 }
 
 /** The user of a request's token of Cloudflare Access. */
-export interface AccessUser {
-  /** The e-mail address, or the name of a service token. */
-  readonly name: string;
+export interface AccessUser extends Person {
   /** The user's id as a caller, under `AUTH=access`; or the secret that it needs, which could not be read. */
   readonly keyId: string | UnreadableSecret;
   /** One of `ACCESS_ADMINS`. */
@@ -110,10 +111,50 @@ const UNREADABLE_TEAM = apiError(
   'What is stored of the team of this key (WEIR_KV) cannot be read: an admin gives the key another team, or none',
 );
 
-/** The caller for a user of Cloudflare Access who sends no gateway key: under `AUTH=access`, or with the token as its credential. */
-export function accessCaller({ keyId }: AccessUser): Result<Caller, ApiError> {
+/**
+ * The caller for a user of Cloudflare Access who sends no gateway key: under `AUTH=access`, or with the token as its credential. It falls under
+ * the limits of its team, if it has one. Fails where that is not known.
+ * @param now in ms since the epoch
+ */
+export async function accessCaller(
+  user: AccessUser,
+  people: Pick<KnownPeople, 'find'>,
+  teams: Pick<KnownTeams, 'find'>,
+  now: number,
+): Promise<Result<Caller, ApiError>> {
+  const { keyId } = user;
   if (isUnreadable(keyId)) return failure(secretUnreadable(keyId));
-  return ok({ keyId, models: null, key: null, credential: null, facts: NO_CALLER_FACTS });
+  const caller = { keyId, models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
+  const rules = await people.find(now);
+  if (rules === 'unreadable') return failure(UNREADABLE_PEOPLE);
+  const found = rules.teamOf(user);
+  if (found.kind === 'none') return ok(caller);
+  if (found.kind === 'unknown') return failure(unknownGroups(found.reason));
+  const team = await teams.find(found.id, now).catch(() => null);
+  // Its limits are not known, or it was deleted a moment ago.
+  if (team === null) return failure(UNREADABLE_PEOPLE);
+  const { per_key: _, ...limits } = team.limits ?? {};
+  return ok({
+    ...caller,
+    ...{ team: team.id, teamModels: team.models, personOf: team },
+    limits: Object.keys(limits).length === 0 ? null : limits,
+  });
+}
+
+/** The teams of people are not known. No permission follows from that. */
+export const UNREADABLE_PEOPLE: ApiError = {
+  ...apiError(
+    'ledger_unreachable',
+    'The team of this caller (WEIR_KV) cannot be read now, so its limits are not known: try again',
+  ),
+  retryAfterSeconds: 5,
+};
+
+function unknownGroups(reason: string): ApiError {
+  return apiError(
+    'groups_unknown',
+    `Teams have groups, and those of this caller are not known: ${reason}. An admin adds the claim to the token (ACCESS_GROUPS_CLAIM), names the caller in people of a team, or makes a team the default`,
+  );
 }
 
 function unauthorized(message: string): Result<Caller, ApiError> {
@@ -173,9 +214,29 @@ export function limitsOf({ key, limits }: Pick<Caller, 'key' | 'limits'>): JsonO
   return limits ?? key?.limits ?? null;
 }
 
-/** Whether each user of the caller's key has limits. */
+/** The limits that KV lists for the key itself, or for the team of a caller without a key. */
+export function listedLimits({ key, personOf }: Caller): JsonObject {
+  return key?.limits ?? personOf?.limits ?? {};
+}
+
+/** Whether each user of the caller's key, or each person of its team, has limits. */
 export function hasUserLimits(caller: Caller): boolean {
   return limitsOf(caller)?.per_user !== undefined;
+}
+
+/** Whose object admits the requests of a caller with limits. */
+export interface LimitedUser {
+  /** As it is stored; null: requests without a user. */
+  readonly name: string | null;
+  /** The team of a person without a key, whose `name` is its id as a caller. Absent: it is a user of the key. */
+  readonly team?: string;
+}
+
+/** The user of the key, or the person of the team; null: the key itself. @param user of the request, as it is stored */
+export function limitedUser(caller: Caller, user: string | null): LimitedUser | null {
+  const { keyId, personOf } = caller;
+  if (personOf !== undefined) return { name: keyId, team: personOf.id };
+  return hasUserLimits(caller) ? { name: user } : null;
 }
 
 /** Whether the caller may use the model at this address. */

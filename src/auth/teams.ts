@@ -2,6 +2,7 @@
 import type { JsonObject } from '../shared/json.ts';
 import { encodeLimits, limitsInTeam, readLimits, showLimits } from './key-limits.ts';
 import { decodeKey, encodeKey, type GatewayKey, type KeyStore, listEntries, metadataOf } from './keys.ts';
+import { type PeopleFields, peopleFields } from './people.ts';
 
 /** A team is stored as a key without a secret. Its `limits` also have the defaults for its keys, and its keys may use only its `models`. */
 export type Team = Pick<GatewayKey, 'id' | 'name' | 'models' | 'limits' | 'created_at'>;
@@ -52,8 +53,15 @@ export async function listTeams(store: KeyStore): Promise<readonly Team[]> {
 }
 
 /** A team in a response: its limits stand beside its other fields, as in the request that set them. */
-export function writeTeam({ id, name, models, limits, created_at }: Team): JsonObject {
-  return { id, name, models, created_at, ...showLimits(limits) };
+export function writeTeam({
+  id,
+  name,
+  models,
+  limits,
+  created_at,
+  ...people
+}: Team & PeopleFields): JsonObject {
+  return { id, name, models, created_at, ...peopleFields(people), ...showLimits(limits) };
 }
 
 /** The stored limits of a key, with the defaults and the budgets of its team. */

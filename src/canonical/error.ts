@@ -43,6 +43,8 @@ export const ERRORS = {
   user_being_erased: FORBIDDEN,
   /** Access stands for a key, and [another site may have sent the request](docs/attribution.md#cloudflare-access): send `content-type: application/json` from a page of the deployment or a program, or send a key */
   cross_site: FORBIDDEN,
+  /** teams have [groups](docs/sign-in.md#limits-for-people), and the token of Access does not tell those of the caller */
+  groups_unknown: FORBIDDEN,
   /** `/admin/keys` without `ADMIN_TOKEN` and `ACCESS_ADMINS` */
   admin_closed: FORBIDDEN,
   /** no such route, key or record; a route for stored responses */

@@ -2,7 +2,7 @@
  * The interfaces of features that completions use: `attribution` reads who sent a request, `ledger` admits or refuses it, `tracing` records
  * spans. The gateway passes the implementations.
  */
-import type { Caller } from '../auth/caller.ts';
+import type { Caller, LimitedUser } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
@@ -114,10 +114,10 @@ export interface AdmissionRequest {
   readonly keyId: string;
   /** The limits that KV lists for the key, with those of its team. */
   readonly limits: JsonObject;
-  /** The limits that KV lists for the key itself. */
+  /** The limits that KV lists for the key itself, or for the team of a person. */
   readonly listed: JsonObject;
-  /** The user, as it is stored, if each user of the key has limits. `name` is null for requests without one. */
-  readonly user: { readonly name: string | null } | null;
+  /** Whose object admits it; null: that of the key. */
+  readonly user: LimitedUser | null;
   readonly targets: readonly Target[];
   /** The request for the first of the targets. */
   readonly first: TargetRequest;

@@ -1,5 +1,5 @@
 /** Admits a request of a key with limits before what it continues, or the count of its tokens, is read: a refused one causes no reads. */
-import { type Caller, hasUserLimits, isLimited, limitsOf } from '../auth/caller.ts';
+import { type Caller, isLimited, limitedUser, limitsOf, listedLimits } from '../auth/caller.ts';
 import { readRequestedModels } from '../routing/targets.ts';
 import { type JsonObject, readCount } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
@@ -44,8 +44,8 @@ export async function admitEarly(
     context,
     keyId: caller.keyId,
     limits: limitsOf(caller) ?? {},
-    listed: caller.key?.limits ?? {},
-    user: hasUserLimits(caller) ? { name: user } : null,
+    listed: listedLimits(caller),
+    user: limitedUser(caller, user),
     targets: isCounted || found.kind === 'error' ? null : found.value.targets,
     textBytes,
     outputTokens: readCount(body.max_output_tokens) ?? null,

@@ -2,7 +2,7 @@
  * Prepares a completion request: identifies the caller, reads the body, finds the targets, writes the request for the first one, and checks
  * the key's limits.
  */
-import { type Caller, hasUserLimits, isLimited, limitsOf, mayUse } from '../auth/caller.ts';
+import { type Caller, isLimited, limitedUser, limitsOf, listedLimits, mayUse } from '../auth/caller.ts';
 import { enforcedCurrencies, expectedOutputLimit } from '../auth/key-limits.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
@@ -197,8 +197,8 @@ async function prepare(
         context,
         keyId: caller.keyId,
         limits: limitsOf(caller) ?? {},
-        listed: caller.key?.limits ?? {},
-        user: hasUserLimits(caller) ? { name: attribution.user } : null,
+        listed: listedLimits(caller),
+        user: limitedUser(caller, attribution.user),
         targets,
         first: targetRequest.value,
         replayable,

@@ -4,7 +4,8 @@ import type { ModelLists } from '../api/model-lists.ts';
 import type { AccessUser, Caller } from '../auth/caller.ts';
 import type { KeyStanding, LimitStatus, Limits, NewTopUp, TopUpResult } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
-import type { KnownTeams } from '../auth/teams.ts';
+import type { KnownPeople, PeopleChange, PeopleFields, TeamRules } from '../auth/people.ts';
+import type { KnownTeams, Team } from '../auth/teams.ts';
 import type { HashUser } from '../auth/user-hash.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { Credentials } from '../credentials/credentials.ts';
@@ -37,6 +38,7 @@ export interface RequestContext {
   readonly records: Pick<RecordWriter, 'write'>;
   readonly knownKeys: KnownKeys;
   readonly knownTeams: KnownTeams;
+  readonly knownPeople: KnownPeople;
   readonly keyObjects: KeyObjects;
   /** Null where nothing is kept. */
   readonly showKept: ShowKept | null;
@@ -99,6 +101,8 @@ interface Enforced {
   readonly limits: boolean;
   /** Keys that require a user, and limits for each user: the feature `attribution`. */
   readonly users: boolean;
+  /** Teams that list groups: tokens of Cloudflare Access have a claim of them. */
+  readonly groups: boolean;
 }
 
 /** The part of a client protocol that writes errors before the response's head. */
@@ -191,9 +195,31 @@ export interface KeyObjects {
   ): Promise<Result<TopUpResult, ApiError>>;
   /** Creates or changes a team, which has the form of a key. */
   changeTeam(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>>;
+  /** Changes who falls under a team; without a field, nothing. */
+  changePeople(
+    context: KeyCallContext,
+    team: Pick<TeamRules, 'id' | 'created_at'>,
+    change: PeopleChange,
+  ): Promise<Result<PeopleResult, ApiError>>;
+  /** The use of the limits of one person of a team; null: the person had no requests. @param limits of the team */
+  readPersonStatus(
+    context: KeyCallContext,
+    team: string,
+    person: string,
+    limits: Limits,
+  ): Promise<Result<LimitStatus | null, ApiError>>;
   /** Deletes a team unless it has keys. @returns how many it has */
-  deleteTeam(context: KeyCallContext, team: string): Promise<Result<number, ApiError>>;
+  deleteTeam(
+    context: KeyCallContext,
+    team: Pick<Team, 'id' | 'created_at'>,
+  ): Promise<Result<number, ApiError>>;
 }
+
+export type PeopleResult =
+  /** What was set, and is now. */
+  | { readonly kind: 'changed'; readonly before: PeopleFields; readonly after: PeopleFields }
+  /** Nothing is changed. */
+  | { readonly kind: 'invalid'; readonly message: string; readonly param: string };
 
 /** The responses that an owner keeps, and how many it may keep. The feature `durable-responses` implements it. */
 export type ShowKept = (owner: KeptOwner, context: RequestContext) => Promise<Result<JsonObject, ApiError>>;
@@ -210,6 +236,8 @@ export interface UserData {
   readonly ledger?: readonly UserStore[];
   /** In kept responses. */
   readonly kept?: readonly UserStore[];
+  /** In the objects of people of teams. */
+  readonly people?: readonly UserStore[];
   /** Absent: there are no ledger objects, so no key has one. */
   readonly keyIdsAfter?: ListKeyIds;
   /** Absent: erasures are in KV, and their steps are taken by requests and by the daily run. */

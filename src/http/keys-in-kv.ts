@@ -57,6 +57,14 @@ export class KeysInKv implements KeyObjects {
     return failure(this.#limitsError({}));
   }
 
+  async changePeople() {
+    return failure(this.#limitsError({}));
+  }
+
+  async readPersonStatus() {
+    return failure(this.#limitsError({}));
+  }
+
   async deleteTeam() {
     return failure(this.#limitsError({}));
   }

@@ -11,6 +11,7 @@ import {
   isLimited,
   UNKNOWN_KEY,
   UNREADABLE_KEY,
+  UNREADABLE_PEOPLE,
 } from '../auth/caller.ts';
 import { callerId } from '../auth/caller-ids.ts';
 import { TOKEN_PREFIX } from '../auth/keys.ts';
@@ -202,7 +203,7 @@ async function unknownKey(headers: Headers, adminToken: Secret): Promise<ApiErro
 }
 
 async function findCaller(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
-  const { settings, knownKeys, knownTeams, accessUser, arrivedAt } = context;
+  const { settings, knownKeys, knownTeams, knownPeople, accessUser, arrivedAt } = context;
   const { limiter } = context.ports;
   // Before KV is read, so that a flood of requests costs no KV reads.
   if (limiter !== null && (await isOverLimit(request, limiter, context))) return failure(TOO_FAST);
@@ -212,11 +213,21 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
   const isByAccess = accessUser !== null && (auth === 'access' || accessUser.isCredential);
   if (isByAccess && gatewayToken(request.headers) === null) {
     const problem = accessUser.isCredential ? null : crossSiteProblem(request);
-    return problem === null ? accessCaller(accessUser) : failure(problem);
+    if (problem !== null) return failure(problem);
+    const person = await inTime(accessCaller(accessUser, knownPeople, knownTeams, arrivedAt), context);
+    if (person.kind === 'error' && person.error === UNREADABLE_PEOPLE) {
+      const entry = { request_id: context.requestId, key_id: String(accessUser.keyId) };
+      context.ports.log({
+        event: 'ledger_unreadable',
+        ...entry,
+        reason: 'the teams of people are not readable',
+      });
+    }
+    return person;
   }
-  const identified = identify(auth, adminToken, request.headers, knownKeys, knownTeams, arrivedAt);
-  const found = await context.deadline.bound<Result<Caller, ApiError>>(identified, () =>
-    failure(storeTooSlow(context)),
+  const found = await inTime(
+    identify(auth, adminToken, request.headers, knownKeys, knownTeams, arrivedAt),
+    context,
   );
   if (found.kind === 'error' && found.error === UNKNOWN_KEY)
     return failure(await unknownKey(request.headers, adminToken));
@@ -226,6 +237,11 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
     context.ports.log({ event: 'ledger_unreadable', ...entry, reason: 'its entry in KV is not readable' });
   }
   return found;
+}
+
+/** A caller whose key or team is read from KV, before the request's deadline. */
+function inTime(reading: Promise<Result<Caller, ApiError>>, context: RequestContext) {
+  return context.deadline.bound<Result<Caller, ApiError>>(reading, () => failure(storeTooSlow(context)));
 }
 
 function storeTooSlow({ settings }: RequestContext): ApiError {

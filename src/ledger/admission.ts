@@ -35,7 +35,7 @@ import type { RecordWriter, StartTimer } from '../metering/record-writer.ts';
 import type { AddCharge, AttemptMeter, ReceivedOutput } from '../metering/request-meter.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { type ChargeBound, chargeOf, type ReservedSlices } from './charge.ts';
-import { userObject } from './ledger-calls.ts';
+import { teamObject, userObject } from './ledger-calls.ts';
 import type { LedgerClient } from './ledger-client.ts';
 import type { UpperBound } from './limits/allowance.ts';
 import { limitHeaders, overdraft, refusalResponse, unifiedHeaders } from './limits/limit-responses.ts';
@@ -148,9 +148,9 @@ async function admitEarly(
     releaseEarly();
     return failure({ error, headers: {} });
   }
-  const refusal = refusalOf(reserved.value, { request });
+  const refusal = refusalOf(reserved.value, { request, user: early.user });
   if (refusal !== null) return failure(refusal);
-  if (reserved.value.kind !== 'reserved') return failure({ error: KEY_REVOKED, headers: {} });
+  if (reserved.value.kind !== 'reserved') return failure({ error: revokedError(early), headers: {} });
   return ok({ release: releaseEarly });
 }
 
@@ -201,9 +201,9 @@ async function admit(
     highestPrice(table, [model], now, now + longestMs)?.currency === currency;
   const unpriced = models.filter((model) => !isPriced(model)).map(({ address }) => address);
   const isMessages = admissionRequest.client === 'messages';
-  const refusal = refusalOf(reservation, { request, unpriced, isMessages });
+  const refusal = refusalOf(reservation, { request, unpriced, isMessages, user: admissionRequest.user });
   if (refusal !== null) return failure(refusal);
-  if (reservation.kind !== 'reserved') return failure({ error: KEY_REVOKED, headers: {} });
+  if (reservation.kind !== 'reserved') return failure({ error: revokedError(admissionRequest), headers: {} });
   const { outputTokens, standing: status, promptTokens: reservedPrompt } = reservation;
   const overdrawn = overdraft(status);
   if (overdrawn !== null) {
@@ -362,13 +362,22 @@ class SlicedOutput implements OutputSlices, ReservedSlices {
 const NO_HASHES: ReadonlyMap<string, string> = new Map();
 
 const KEY_REVOKED = apiError('invalid_api_key', 'This key is unknown, revoked, disabled or expired');
+/** The isolate learns within a minute which team the person has now. */
+const TEAM_DELETED = apiError(
+  'ledger_unreachable',
+  'The team of this caller was just deleted: try again in a minute',
+);
+
+function revokedError({ user }: Pick<AdmissionRequest, 'user'>): ApiError {
+  return user?.team === undefined ? KEY_REVOKED : TEAM_DELETED;
+}
 
 interface ReserveResult {
   readonly objectName: string;
   readonly reserved: Result<Reservation, ApiError>;
 }
 
-/** Reserves in the object of the key, or in that of its user, which reserves in the key's. */
+/** Reserves in the object of the key, or in that of its user or of a person, which reserves in that of the key or the team. */
 async function reserveFor(
   ledger: LimitLedger,
   { context, keyId, user }: Pick<AdmissionRequest, 'context' | 'keyId' | 'user'>,
@@ -385,9 +394,10 @@ async function reserveFor(
   const { hash: hashUser } = context.users;
   const isHashed = user.name !== null && hashUser !== null && !isUnreadable(hashUser);
   const hashed = isHashed ? { ...request, userHash: await hashUser(user.name) } : request;
-  const userAdmission = await reserve(userObject(keyId, user.name), hashed);
+  const parent = user.team === undefined ? keyId : teamObject(user.team);
+  const userAdmission = await reserve(userObject(parent, user.name), hashed);
   const isShared = userAdmission.reserved.kind === 'ok' && userAdmission.reserved.value.kind === 'shared';
-  return isShared ? reserve(userObject(keyId, OTHER_USERS), request) : userAdmission;
+  return isShared ? reserve(userObject(parent, OTHER_USERS), request) : userAdmission;
 }
 
 /**
@@ -401,16 +411,19 @@ function refusalOf(
     request,
     unpriced = [],
     isMessages = false,
+    user = null,
   }: {
     readonly request?: ReserveRequest;
     readonly unpriced?: readonly string[];
     readonly isMessages?: boolean;
+    readonly user?: AdmissionRequest['user'];
   } = {},
 ): Refusal | null {
   if (reservation.kind !== 'refused') return null;
   const { refusal, standing, by = 'key' } = reservation;
   const output = request === undefined ? null : outputNeed(request, standing.limits);
-  return refusalResponse(refusal, standing, by, unpriced, isMessages, output);
+  const isPerson = user?.team !== undefined;
+  return refusalResponse(refusal, standing, by, unpriced, isMessages, output, isPerson);
 }
 
 /** `BUDGET_FAIL` decides. A call that failed may have reserved nevertheless. */

@@ -36,7 +36,7 @@ import {
   readReservedMs,
   readRoomLimits,
 } from './settings.ts';
-import { deadLettersOfUsers, ledgersOfUsers, listKeyIds } from './user-stores.ts';
+import { deadLettersOfUsers, ledgersOfPeople, ledgersOfUsers, listKeyIds } from './user-stores.ts';
 
 /**
  * Enforces the limits of keys, and stores usage records in Durable Objects where `ledger` is `object`. Its class `LedgerObject` is
@@ -148,7 +148,11 @@ function start(
     },
     userData: {
       ledger: [...(ledgers === null ? [] : [ledgersOfUsers(ledgers)]), deadLettersOfUsers(deadLetters)],
-      ...(ledgers !== null && { keyIdsAfter: listKeyIds(ledgers), erasures: objectErasures(ledgers) }),
+      ...(ledgers !== null && {
+        people: [ledgersOfPeople(ledgers)],
+        keyIdsAfter: listKeyIds(ledgers),
+        erasures: objectErasures(ledgers),
+      }),
     },
     ...(watch !== null && {
       circuitOpened: (opened, context) => watch.circuitOpened(opened, context),

@@ -9,6 +9,8 @@ import {
   type TopUpResult,
 } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
+import type { PeopleChange, TeamRules } from '../auth/people.ts';
+import type { PeopleResult } from '../http/context.ts';
 import type { Erasure } from '../http/erasure.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
 import type { FullKey, RecordQuery, ReportQuery } from '../metering/ledger.ts';
@@ -43,6 +45,7 @@ export interface LedgerStub
     TeamObjectCalls,
     DirectoryCalls,
     FirstDirectoryCalls,
+    PeopleCalls,
     ErasureCalls,
     AlertCalls {}
 
@@ -215,8 +218,23 @@ interface UserCalls {
 
 /** A team. Only the objects that {@link teamObject} names have these. */
 interface TeamCalls {
-  /** Deletes the team unless it has keys. It still counts what its former keys end. @returns how many keys it has */
-  deleteTeam(): Promise<number>;
+  /**
+   * Deletes the team, and who falls under it, unless it has keys. It still counts what its former keys and people end.
+   * @param created_at of the team
+   * @returns how many keys it has
+   */
+  deleteTeam(created_at?: string): Promise<number>;
+  /** Those of these people whose limits have an object of their own. */
+  peopleAmong(people: readonly string[]): Promise<readonly string[]>;
+}
+
+/** The name of the object that has who falls under which team: no key has this id. */
+export const PEOPLE = '*people';
+
+/** Who falls under which team. Only the object named {@link PEOPLE} has these. Repeated calls change nothing. */
+export interface PeopleCalls {
+  /** Changes who falls under a team; without a field, nothing. */
+  changePeople(team: Pick<TeamRules, 'id' | 'created_at'>, change: PeopleChange): Promise<PeopleResult>;
 }
 
 const TEAM_OBJECT = 'team/';

@@ -1,6 +1,7 @@
 /** Calls the ledger objects of keys: with a timeout, one retry, and an API error where an object can't be reached. */
 import { encodeLimits, type Limits, limitField, type NewTopUp } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
+import type { Team } from '../auth/teams.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { KeyCallContext, KeyObjects } from '../http/context.ts';
 import { KeysInKv } from '../http/keys-in-kv.ts';
@@ -11,6 +12,7 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import {
   type LedgerNamespace,
   type LedgerStub,
+  PEOPLE,
   readObjectName,
   teamObject,
   userObject,
@@ -116,8 +118,17 @@ export class LedgerClient implements KeyObjects {
     return this.call(context, teamObject(change.key.id), (ledger) => ledger.changeKey(change));
   }
 
-  deleteTeam(context: KeyCallContext, team: string) {
-    return this.call(context, teamObject(team), (ledger) => ledger.deleteTeam());
+  async changePeople(...[context, team, change]: Parameters<KeyObjects['changePeople']>) {
+    if (this.#ledgers === null) return this.#kv.changePeople();
+    return this.call(context, PEOPLE, (ledger) => ledger.changePeople(team, change));
+  }
+
+  readPersonStatus(context: KeyCallContext, team: string, person: string, limits: Limits) {
+    return this.readUserStatus(context, teamObject(team), person, limits);
+  }
+
+  deleteTeam(context: KeyCallContext, { id, created_at }: Pick<Team, 'id' | 'created_at'>) {
+    return this.call(context, teamObject(id), (ledger) => ledger.deleteTeam(created_at));
   }
 
   async revokeKey(context: KeyCallContext, keyId: string): Promise<void> {

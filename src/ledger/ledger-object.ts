@@ -24,9 +24,11 @@ import {
   ERASURES,
   FIRST_DIRECTORY,
   type LedgerStub,
+  PEOPLE,
   readObjectName,
   teamIdOf,
 } from './ledger-calls.ts';
+import { PeopleRole } from './people.ts';
 import type { ArchiveBucket } from './records/archive.ts';
 import type { RoomLimits } from './records/key-records.ts';
 import { KeyRole } from './roles/key.ts';
@@ -123,6 +125,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
         step: (erasure) => this.stepErasure(erasure),
         setAlarm: (at) => this.#alarm.setBy(at),
       });
+    if (name === PEOPLE) return new PeopleRole(ports);
     if (name === ALERTS)
       return new OperatorAlerts({ ...ports, settings: ports.alertSettings, wake }) satisfies AlertCalls;
     if (name === '' || name.startsWith(FIRST_DIRECTORY))
@@ -297,6 +300,14 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async deleteTeam(...args: Args<'deleteTeam'>) {
     return this.#with('deleteTeam').deleteTeam(...args);
+  }
+
+  async peopleAmong(...args: Args<'peopleAmong'>) {
+    return this.#with('peopleAmong').peopleAmong(...args);
+  }
+
+  async changePeople(...args: Args<'changePeople'>) {
+    return this.#with('changePeople').changePeople(...args);
   }
 
   async takeSums(...args: Args<'takeSums'>) {

@@ -1,10 +1,12 @@
 /** The data of users in the ledger objects of keys and of users, and in records that wait in KV for their object. */
+import { listTeams } from '../auth/teams.ts';
 import type { ErasedPart, ErasedUser, ListKeyIds, UserLine, UserStore } from '../http/context.ts';
 import { isErased, LATE_AFTER_MS } from '../http/erasure.ts';
 import type { UsageRecord } from '../metering/record.ts';
 import { COUNTS } from '../metering/report.ts';
 import { DAY_MS, firstIdAt, idTime, isoDay } from '../metering/time.ts';
 import { callTwice } from '../shared/durable-objects.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { wholeAmount } from '../shared/money.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import { MAX_KEY_IDS } from './directory/directory.ts';
@@ -13,6 +15,7 @@ import {
   FIRST_DIRECTORY,
   type LedgerNamespace,
   type LedgerStub,
+  teamObject,
   userObject,
 } from './ledger-calls.ts';
 import { type DayRow, DIMENSIONS, fromColumns } from './records/sum-columns.ts';
@@ -49,14 +52,7 @@ export function ledgersOfUsers(ledgers: LedgerNamespace): UserStore {
         const part = await call(ledgers, keyId, (ledger) => ledger.readUser(names, cursor));
         // Each part repeats the users.
         const users = cursor === USER_START ? part.users : [];
-        for (const user of users) {
-          const spent = await call(ledgers, userObject(keyId, user), (ledger) => ledger.userSpent());
-          for (const { currency, cost, ...amounts } of spent) {
-            const money =
-              currency === '' ? { currency: null, cost: null } : { currency, cost: wholeAmount(cost) };
-            yield { type: 'spent', fields: { key_id: keyId, ...amounts, ...money } };
-          }
-        }
+        for (const user of users) yield* spentLines(ledgers, userObject(keyId, user), { key_id: keyId });
         for (const row of part.sums) yield { type: 'sum', fields: { key_id: keyId, ...writeSum(row) } };
         for (const record of part.records) yield { type: 'record', record };
         next = part.next;
@@ -69,6 +65,53 @@ export function ledgersOfUsers(ledgers: LedgerNamespace): UserStore {
         : eraseNamed(ledgers, user, keyId, cursor),
   };
 }
+
+/** What an object of a user has spent, a line for each day and currency. @param of whose limits it is under */
+async function* spentLines(ledgers: LedgerNamespace, name: string, of: JsonObject): AsyncGenerator<UserLine> {
+  const spent = await call(ledgers, name, (ledger) => ledger.userSpent());
+  for (const { currency, cost, ...amounts } of spent) {
+    const money = currency === '' ? { currency: null, cost: null } : { currency, cost: wholeAmount(cost) };
+    yield { type: 'spent', fields: { ...of, ...amounts, ...money } };
+  }
+}
+
+/** What teams have of a person without a key. The names of a user include its ids as a caller of Cloudflare Access. */
+export function ledgersOfPeople(ledgers: LedgerNamespace): UserStore {
+  const among = (team: string, names: readonly string[]) =>
+    call(ledgers, teamObject(team), (ledger) => ledger.peopleAmong(names));
+  return {
+    scope: 'all',
+    read: async function* ({ ports: { store } }, names): AsyncGenerator<UserLine> {
+      for (const { id: team } of await listTeams(store))
+        for (const person of await among(team, names))
+          yield* spentLines(ledgers, userObject(teamObject(team), person), { team });
+    },
+    erase: async ({ ports: { store } }, { names, hash }, cursor) => {
+      const ids = (await listTeams(store)).map(({ id }) => id).sort();
+      const teams = ids.filter((id) => cursor === null || id > cursor).slice(0, MAX_TEAMS);
+      let [calls, limits] = [1 + ids.length / LISTED_AT_ONCE, 0];
+      let done = cursor;
+      for (const team of teams) {
+        calls++;
+        for (const person of await among(team, names)) {
+          const object = userObject(teamObject(team), person);
+          const hashed = await hash(person);
+          calls++;
+          if (!(await call(ledgers, object, (one) => one.eraseLimits(hashed))))
+            return { next: done, calls, counts: { limits }, waitMs: BUSY_MS };
+          limits++;
+        }
+        done = team;
+      }
+      return { next: teams.length < MAX_TEAMS ? null : done, calls, counts: { limits } };
+    },
+  };
+}
+
+/** Teams that one part of an erasure asks. */
+const MAX_TEAMS = 100;
+/** Entries that one call of KV lists. */
+const LISTED_AT_ONCE = 1000;
 
 /** How long requests of the user have to end before they are asked for again. */
 const BUSY_MS = 10_000;

@@ -25,8 +25,8 @@ const RETRY_AFTER_MS = 60_000;
 const LONGEST_REQUEST_MS = 24 * 60 * 60 * 1000;
 
 /** All stores with data of users. Erasures that run know their place by its number, so the order never changes. */
-export function storesOf({ kept = [], ledger = [] }: UserData): readonly UserStore[] {
-  return [KEYS_OF_USERS, CALLERS_OF_USERS, ...kept, ...ledger, RECORDS_OF_USERS, AUDIT_OF_USERS];
+export function storesOf({ kept = [], ledger = [], people = [] }: UserData): readonly UserStore[] {
+  return [KEYS_OF_USERS, CALLERS_OF_USERS, ...kept, ...ledger, RECORDS_OF_USERS, AUDIT_OF_USERS, ...people];
 }
 
 /** When the stores can be searched: no request of the user runs any more. */
@@ -87,8 +87,10 @@ async function search(context: RequestContext, begun: Erasure): Promise<Erasure>
     if (store.scope === 'all') {
       const part = await store.erase(context, user, cursor);
       calls += part.calls;
-      const position = part.next === null ? nextStore : { store: at, keyId, cursor: part.next };
+      const isWhole = part.next === null && part.waitMs === undefined;
+      const position = isWhole ? nextStore : { store: at, keyId, cursor: part.next };
       erasure = withPart(erasure, part, position);
+      if (part.waitMs !== undefined) return { ...erasure, dueAt: clock.now() + part.waitMs };
       continue;
     }
     const key = keyId ?? (await keys.after(null, erasure.callers));

@@ -140,6 +140,8 @@ export const SETTINGS = {
   accessAud: own('attribution'),
   /** Users of Cloudflare Access who are admins without the admin token: `ada@example.com, *@ops.example.com`, and names of service tokens. */
   accessAdmins: own<TextList>('attribution'),
+  /** The claim of Access' tokens that has a person's groups, such as `groups`, by which teams list people (docs/sign-in.md#limits-for-people). Default: groups are not read. */
+  accessGroupsClaim: own('attribution'),
   /** Origins whose web pages may call Weir, such as `https://app.example.com`; `*` allows any. Default: none. */
   corsOrigins: own<TextList>(),
 

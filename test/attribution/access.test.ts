@@ -28,7 +28,7 @@ type Options = Partial<Pick<AttributionSettings, 'users' | 'userHashKey'>> & {
 };
 
 function verifyWith({ admins = [], ...options }: Options = {}) {
-  const access = { issuer: team.url, audience: AUDIENCE, admins };
+  const access = { issuer: team.url, audience: AUDIENCE, admins, groupsClaim: null };
   const settings = { users: 'plain', userHashKey: null, access, ...options } as const;
   const verify = createVerifyAccess(settings, {
     fetch: (url, init) => fetch(url, init),
@@ -177,7 +177,7 @@ describe('Y3 a token of Cloudflare Access', () => {
         startTimer: () => () => {},
         log: () => {},
       };
-      const access = { issuer: team.url, audience: AUDIENCE, admins: [] };
+      const access = { issuer: team.url, audience: AUDIENCE, admins: [], groupsClaim: null };
       const verify = createVerifyAccess({ users: 'plain', userHashKey: null, access }, ports);
       const result = await verify?.(new Headers(team.headers()), 'header');
       expect(result).toMatchObject({ kind: 'error', error: { code: 'access_unreachable', status: 503 } });

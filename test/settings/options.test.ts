@@ -39,6 +39,7 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   accessTeamDomain: 'team.cloudflareaccess.com',
   accessAud: 'aud',
   accessAdmins: ['ada@example.com', '*@ops.example.com'],
+  accessGroupsClaim: 'groups',
   jurisdiction: 'eu',
   locationHint: 'weur',
   recordDays: 60,

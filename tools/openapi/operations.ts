@@ -451,7 +451,7 @@ export const OPERATIONS: readonly Operation[] = [
   },
   {
     ...{ method: 'PATCH', path: '/v1/admin/teams/{id}', tag: 'Teams', auth: 'admin' },
-    summary: 'Changes the fields that the body names; null removes a limit or the list of models',
+    summary: 'Changes the fields that the body names; null removes a limit or a list',
     ...{ body: ref('TeamChange'), returns: ref('ChangedTeam') },
   },
   {

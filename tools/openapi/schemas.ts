@@ -232,9 +232,19 @@ const ofTeam = {
   ),
   per_user: optional(orNull(described(anyObject, 'limits of each user of a key of the team that has none'))),
 };
-const team = object({ id: text, name: text, models: orNull(listOf(text)), created_at: time, ...ofTeam });
+/** Absent: nobody falls under the team by it. */
+const peopleOfTeam = {
+  people: optional(listOf(text)),
+  groups: optional(listOf(text)),
+  default: optional({ const: true }),
+};
+const team = object({
+  ...{ id: text, name: text, models: orNull(listOf(text)), created_at: time },
+  ...peopleOfTeam,
+  ...ofTeam,
+});
 /** The field of a body by its declaration. */
-function bodyField({ kind, range, words }: BodyField<unknown>): Schema | Optional {
+function bodyField({ kind, range, words, maxItems }: BodyField<unknown>): Schema | Optional {
   switch (kind) {
     case 'name':
       return text;
@@ -245,6 +255,8 @@ function bodyField({ kind, range, words }: BodyField<unknown>): Schema | Optiona
       return optional(text);
     case 'globs':
       return optional(orNull(listOf(text)));
+    case 'list':
+      return optional(orNull({ ...listOf(text), maxItems }));
     case 'time':
       return optional(orNull({ type: ['string', 'number'] }));
     case 'tags':
@@ -391,6 +403,7 @@ export const COMPONENTS = {
   TeamStatus: object({
     object: { const: 'team' },
     ...{ id: text, name: text, models: orNull(listOf(text)), created_at: time, keys: count },
+    ...peopleOfTeam,
     ...{ limits: orNull(anyObject), ...used, top_ups: topUps },
   }),
   KeyStatus: object({
@@ -402,6 +415,7 @@ export const COMPONENTS = {
     created_at: orNull(time),
     ...factFields,
     team: optional(text),
+    team_name: optional(described(text, 'of a person without a key, whose limits are those of the team')),
     ...state,
     kept: optional(anyObject),
     limits: orNull(anyObject),

@@ -1,6 +1,7 @@
 /** What a holder has lent to its children, as it counts it: their running requests, and what they may still use. */
+import { ACCESS_PREFIX } from '../../auth/caller-ids.ts';
 import { type Budget, dayOf, type Limits, NO_USER, OTHER_USERS } from '../../auth/key-limits.ts';
-import type { Allowance, Amounts, HeldSum, LeaseMessage, SecondSum } from './allowance.ts';
+import type { Allowance, Amounts, HeldSum, LeaseMessage, Level, SecondSum } from './allowance.ts';
 import {
   addToWindow,
   correctWindow,
@@ -34,6 +35,15 @@ type HeldRow = Required<Omit<HeldSum, 'team'>>;
 /** `day` of a child that has left, and only ends what it has. */
 const LEFT = '';
 
+/** Whether a child of a team is a person, or stands for those beyond `max_users`. All others are keys, which have other ids. */
+export function isPerson(child: string): boolean {
+  return child.startsWith(ACCESS_PREFIX) || child === OTHER_USERS;
+}
+
+/** The same in SQL, with two parameters. */
+const IS_PERSON = '(user GLOB ? OR user = ?)';
+const PERSON = [`${ACCESS_PREFIX}*`, OTHER_USERS] as const;
+
 /** How many children return at once what they hold in advance. */
 const MAX_RETURNING = 200;
 /** A child that did not return what it holds is not asked again for this time. */
@@ -41,6 +51,8 @@ const FAILED_RECALL_MS = 10_000;
 
 interface ChildrenPorts {
   readonly sql: Sql;
+  /** Of the holder. The children of a team are keys and people. */
+  readonly level: Level;
   /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. @returns false: it fails */
   readonly returnLease: (child: string) => Promise<boolean>;
   readonly now: () => number;
@@ -95,11 +107,19 @@ export class Children {
     return hasTable(this.#sql, TEAM_HELD_TABLE) ? [HELD_TABLE, TEAM_HELD_TABLE] : [HELD_TABLE];
   }
 
-  /** The number of children that have not left. */
+  /** The number of keys of a team that have not left. */
   get members(): number {
     if (!this.#isUsed) return 0;
-    const query = 'SELECT count(*) AS members FROM key_users WHERE day != ?';
-    return this.#sql.exec<{ members: number }>(query, LEFT).toArray()[0]?.members ?? 0;
+    const query = `SELECT count(*) AS members FROM key_users WHERE day != ? AND NOT ${IS_PERSON}`;
+    return this.#sql.exec<{ members: number }>(query, LEFT, ...PERSON).toArray()[0]?.members ?? 0;
+  }
+
+  /** The people of a team that have an object. */
+  people(max: number): readonly string[] {
+    if (!this.#isUsed) return [];
+    const query = `SELECT user FROM key_users WHERE ${IS_PERSON} LIMIT ?`;
+    const rows = this.#sql.exec<{ user: string }>(query, ...PERSON, max).toArray();
+    return rows.map(({ user }) => user);
   }
 
   /** Whether any child may hold something in advance. */
@@ -278,12 +298,16 @@ export class Children {
     return this.#sql.exec<{ day: string; seq: number }>(query, child).toArray()[0];
   }
 
-  /** Whether the child has separate limits on this day. Counts a user that has. */
+  /** Whether the child has separate limits on this day. Counts a user that has. The keys of a team are not counted. */
   #count(child: string, lastDay: string | undefined, day: string, { perUser }: Limits): boolean {
     if (child === NO_USER || child === OTHER_USERS || lastDay === day) return true;
+    const isTeam = this.#ports.level === 'team';
+    if (isTeam && !isPerson(child)) return true;
     if (this.#counted?.day !== day) {
-      const query = 'SELECT count(*) AS users FROM key_users WHERE day = ? AND user NOT IN (?, ?)';
-      const [row] = this.#sql.exec<{ users: number }>(query, day, NO_USER, OTHER_USERS).toArray();
+      const counted = isTeam ? `${IS_PERSON} AND` : '';
+      const query = `SELECT count(*) AS users FROM key_users WHERE ${counted} day = ? AND user NOT IN (?, ?)`;
+      const bindings = [...(isTeam ? PERSON : []), day, NO_USER, OTHER_USERS];
+      const [row] = this.#sql.exec<{ users: number }>(query, ...bindings).toArray();
       this.#counted = { day, users: row?.users ?? 0 };
     }
     const { users } = this.#counted;

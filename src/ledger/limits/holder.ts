@@ -60,14 +60,18 @@ import {
 } from './reservations.ts';
 import { currentTeam, NO_TEAM, switchTeam } from './team-shares.ts';
 
+const PARENTS: Readonly<Record<Level, Level>> = { user: 'key', key: 'team', team: 'team' };
+
 export interface HolderPorts {
   readonly level: Level;
+  /** Of its parent: a user of a team is a person without a key. Absent: that of the next higher level. */
+  readonly parentLevel?: Level;
   /** Among the children of its parent. A user is named as it is stored; `''`: requests without a user. */
   readonly name: string;
   readonly sql: Sql;
   readonly transaction: <Value>(act: () => Value) => Value;
   readonly now: () => number;
-  /** The key of a user; of a key its team of that id. Null: it has none. */
+  /** The key of a user, or the team of a person; of a key its team of that id. Null: it has none. */
   readonly parent: ((team: string) => ParentCalls) | null;
   readonly isRevoked: () => boolean;
   /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. @returns false: it fails */
@@ -83,8 +87,6 @@ export interface HolderPorts {
   readonly forget: () => Promise<void>;
   readonly log: Log;
 }
-
-const PARENTS: Readonly<Record<Level, Level>> = { user: 'key', key: 'team', team: 'team' };
 
 const RETRY_AFTER_MS = 60_000;
 /** How often needs are checked again because limits change meanwhile. */
@@ -144,7 +146,7 @@ export class Holder {
     this.#ports = ports;
     this.#sql = sql;
     this.#team = currentTeam(sql);
-    this.children = new Children({ sql, returnLease, now, silentMs });
+    this.children = new Children({ sql, level, returnLease, now, silentMs });
     for (const team of linkedTeams(sql)) this.#leaseOf(team);
     // An object of an earlier version has fewer tables.
     if (level === 'user' && this.#leaseOf(NO_TEAM)?.isOpen) createLimitTables(sql);
@@ -439,12 +441,13 @@ export class Holder {
     isDelayed: boolean,
   ): Decision | typeof OVER {
     const now = this.#ports.now();
+    const { level, parentLevel = PARENTS[level] } = this.#ports;
     const refused = new Map(refusedHere);
     const isOtherDay = asking.child !== null && (asking.day() ?? day) !== day;
     const granted = needs.filter((need, i) => {
       const refusal = refusals[i];
       const earlier = isOtherDay ? asking.refused.get(need) : undefined;
-      if (refusal) refused.set(need, refusedBy(refusal, answer.standing, PARENTS[this.#ports.level]));
+      if (refusal) refused.set(need, refusedBy(refusal, answer.standing, parentLevel));
       else if (earlier !== undefined) refused.set(need, earlier);
       return !refused.has(need);
     });
@@ -523,7 +526,7 @@ export class Holder {
     const closed = (await this.#lease?.open(listed)) ?? null;
     if (closed !== null) return { kind: closed };
     const limits = this.limits(listed);
-    const seq = transaction(() => this.children.register(child, this.#counting(limits), now()));
+    const seq = transaction(() => this.children.register(child, limits, now()));
     if (seq === null) return { kind: 'shared' };
     // The object of a known child has it already.
     if (hash === undefined || seq > 0) return { kind: 'opened', limits, seq };
@@ -581,17 +584,12 @@ export class Holder {
     if (known === undefined) return { kind: 'unknown' };
     if (seq <= known) return { kind: 'repeated', seq: known };
     const now = this.#ports.now();
-    const { isOwn, seconds } = this.children.apply(message, this.#counting(limits), now, day, this.#team);
+    const { isOwn, seconds } = this.children.apply(message, limits, now, day, this.#team);
     this.#noteAll();
     if (message.charges.some(({ team = NO_TEAM }) => team !== this.#team)) this.#reportFormer();
     this.#lease?.pass(seconds);
     if (erased !== undefined) keepSpent(this.#sql, erased);
     return isOwn || needs.length === 0 ? { kind: 'applied', limits } : { kind: 'shared' };
-  }
-
-  /** The limits by which children are counted. `per_user` of a team is for the users of its keys, which are not its children. */
-  #counting(limits: Limits): Limits {
-    return this.#ports.level === 'team' ? { ...limits, perUser: null } : limits;
   }
 
   #noteAll(): void {

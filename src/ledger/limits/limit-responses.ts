@@ -127,6 +127,11 @@ const OWNERS: Readonly<Record<Level, string>> = {
   key: 'This key',
   user: 'Each user of this key',
 };
+const OWNERS_OF_PERSON: Readonly<Record<Level, string>> = {
+  ...OWNERS,
+  team: 'The team of this caller',
+  user: 'Each person of this team',
+};
 
 /** The official SDKs ignore a longer `retry-after` and retry at once. */
 const MAX_SDK_WAIT_MS = 60_000;
@@ -136,6 +141,7 @@ const MAX_SDK_WAIT_MS = 60_000;
  * @param models without a price
  * @param isMessages the client's protocol is Messages
  * @param output null: the parts of the need are not known
+ * @param isPerson the caller is a person of a team, without a key
  */
 export function refusalResponse(
   refusal: LimitRefusal,
@@ -144,13 +150,15 @@ export function refusalResponse(
   models: readonly string[] = [],
   isMessages = false,
   output: OutputNeed | null = null,
+  isPerson = false,
 ): Refusal {
   const unified = isMessages ? unifiedRefusal(refusal, status) : {};
   const headers: Record<string, string> = { ...limitHeaders(status), ...unified, [LIMIT_HEADER]: by };
   const waitMs = refusal.kind === 'unpriced' ? null : refusal.waitMs;
   if (waitMs !== null) headers['retry-after'] = String(Math.ceil(waitMs / 1000));
   if (waitMs === null || waitMs > MAX_SDK_WAIT_MS) headers['x-should-retry'] = 'false';
-  return { error: errorOf(refusal, status, OWNERS[by], models, output), headers };
+  const owners = isPerson ? OWNERS_OF_PERSON : OWNERS;
+  return { error: errorOf(refusal, status, owners[by], models, output), headers };
 }
 
 function errorOf(

@@ -16,7 +16,7 @@ import {
   teamObject,
   userObject,
 } from '../ledger-calls.ts';
-import { forgetSpent, hasErasedSpent } from '../limits/erased-spent.ts';
+import { hasErasedSpent } from '../limits/erased-spent.ts';
 import { changeLimits, type LimitsRow, readLimitsRow } from '../limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from '../limits/reservations.ts';
 import { compareRecords, compareSent, createCacheSessions } from '../records/cache-sessions.ts';
@@ -34,7 +34,7 @@ import {
 import { addToHours, createSums, hasSent, hasSentDay, keyReport, type RowsResult } from '../records/sums.ts';
 import { SEND_AFTER_MS, SumsSender } from '../records/sums-sender.ts';
 import type { ErasedUserPart, UserCursor, UsersPart } from '../records/user-records.ts';
-import { LimitedRole } from './limited.ts';
+import { LimitedRole, MAX_CLEARED } from './limited.ts';
 import type { RolePorts } from './ports.ts';
 import { answerWithin, type Role, succeeds } from './role.ts';
 
@@ -46,9 +46,6 @@ const MAX_CALL_MS = 10_000;
 const MAX_ROOM_MS = 20_000;
 /** After records have left, the alarm runs early only once so many bytes were added. */
 const MIN_ROOM_BYTES = 65_536;
-
-/** Objects of users of a revoked key that one alarm deletes. */
-const MAX_CLEARED = 100;
 
 export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
   readonly kind = 'a key';
@@ -89,11 +86,10 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
 
   /** The jobs that call others are last. */
   get jobs() {
-    const { sql, transaction } = this.ports;
     return [
       this.settleExpired,
-      (now: number) => this.#clearUsers(now),
-      (now: number) => transaction(() => forgetSpent(sql, now, this.key.isSurelyRevoked)),
+      (now: number) => this.clear(this.holder.children.names(MAX_CLEARED), now),
+      this.forgetErased,
       (now: number) => this.#deleteOld(now),
       (now: number) => this.#sums.send(now),
       this.sendAlerts,
@@ -244,24 +240,6 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
       const isKept = this.holder.children.names(1).length > 0 || this.holder.hasTeams || hasErasedSpent(sql);
       if (isKept) await alarm.setBy(now());
     }
-  }
-
-  /** Deletes the objects of the users of a revoked key. The key counts what they were charged. */
-  async #clearUsers(now: number): Promise<number | null> {
-    const { objects, transaction } = this.ports;
-    const users = this.holder.children.names(MAX_CLEARED);
-    if (users.length === 0 || !this.key.isSurelyRevoked) return null;
-    const cleared = await Promise.all(
-      users.map(async (user) => {
-        const object = objects().getByName(userObject(this.#keyId, user));
-        // An object of an earlier version returns nothing.
-        const clearing = object.clearUser().then((isDone) => isDone !== false);
-        const isCleared = (await answerWithin(clearing, MAX_CALL_MS)) === true;
-        if (isCleared) transaction(() => this.holder.children.remove(user));
-        return isCleared;
-      }),
-    );
-    return cleared.every((isCleared) => isCleared) ? now : now + RETRY_AFTER_MS;
   }
 
   /** How many days single records are kept, wherever they are. */

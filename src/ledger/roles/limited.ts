@@ -5,6 +5,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { OwnLimitCalls } from '../ledger-calls.ts';
 import type { LeaseAnswer, LeaseMessage, OpenAnswer, ParentCalls } from '../limits/allowance.ts';
 import { BudgetAlerts } from '../limits/budget-alerts.ts';
+import { forgetSpent } from '../limits/erased-spent.ts';
 import { Holder, type HolderPorts } from '../limits/holder.ts';
 import { createLimitTables } from '../limits/limit-tables.ts';
 import { boundedParents } from '../limits/parent-calls.ts';
@@ -17,12 +18,18 @@ import { answerWithin, type Job, succeeds } from './role.ts';
 
 /** A request waits so long for what other users hold in advance. */
 const MAX_RETURN_MS = 1000;
+/** Objects of users that one alarm deletes. */
+export const MAX_CLEARED = 100;
+/** An object that does not respond must not delay the next alarm. */
+const MAX_CLEAR_MS = 10_000;
+const RETRY_AFTER_MS = 60_000;
 /** KV must not delay the next alarm. */
 const MAX_NAME_MS = 10_000;
 
 /** What differs between the holders of users, keys and teams. */
-interface HolderIdentity extends Pick<HolderPorts, 'level' | 'name' | 'isRevoked' | 'silentMs'> {
-  /** A new stub of the parent: the key of a user; of a key its team of that id. Null: it has none. */
+interface HolderIdentity
+  extends Pick<HolderPorts, 'level' | 'parentLevel' | 'name' | 'isRevoked' | 'silentMs'> {
+  /** A new stub of the parent: the key of a user, or the team of a person; of a key its team of that id. Null: it has none. */
   readonly openParent: ((team: string) => ParentCalls) | null;
   /** In the log: a key's id, also for its users; of a team the name of its object. */
   readonly keyId: string;
@@ -33,9 +40,10 @@ interface HolderIdentity extends Pick<HolderPorts, 'level' | 'name' | 'isRevoked
 /** The limits of an object, with its alarm and the objects of its children. */
 export function openHolder(ports: RolePorts, identity: HolderIdentity): Holder {
   const { sql, transaction, now, alarm, objects, forget, log } = ports;
-  const { level, name, openParent, isRevoked, silentMs, keyId, childObject } = identity;
+  const { level, parentLevel, name, openParent, isRevoked, silentMs, keyId, childObject } = identity;
   return new Holder({
     ...{ level, name, isRevoked, silentMs, sql, transaction, now, forget },
+    ...(parentLevel !== undefined && { parentLevel }),
     parent: openParent && boundedParents(openParent, now),
     returnLease: (child) => succeeds(objects().getByName(childObject(child)).returnLease(), MAX_RETURN_MS),
     wakeBy: (time) => alarm.wakeBy(time),
@@ -55,6 +63,7 @@ export abstract class LimitedRole implements OwnLimitCalls {
   protected readonly holder: Holder;
   readonly #alerts: BudgetAlerts;
   readonly #isTeam: boolean;
+  readonly #childObject: (child: string) => string;
   #key: StoredKey | null = null;
   /** After which time reservations expire; null: it was not read yet. */
   #reservedMs: number | null = null;
@@ -71,6 +80,7 @@ export abstract class LimitedRole implements OwnLimitCalls {
     const { sql, transaction, alertSettings, store, fetch, log } = ports;
     this.ports = ports;
     this.#isTeam = teamId !== null;
+    this.#childObject = identity.childObject;
     this.holder = openHolder(ports, {
       ...identity,
       // A team is stored from its creation on.
@@ -93,6 +103,32 @@ export abstract class LimitedRole implements OwnLimitCalls {
       wait: (ms) => new Promise((resolve) => startTimer(ms, resolve)),
     });
     return this.#key;
+  }
+
+  /** Deletes what erased users have spent in periods that are over. */
+  protected readonly forgetErased: Job = (now) => {
+    const { sql, transaction } = this.ports;
+    return transaction(() => forgetSpent(sql, now, this.key.isSurelyRevoked));
+  };
+
+  /**
+   * Deletes the objects of users of a revoked key, or of people of a deleted team, which counts what they were charged.
+   * @param users some of them
+   */
+  protected async clear(users: readonly string[], now: number): Promise<number | null> {
+    if (users.length === 0 || !this.key.isSurelyRevoked) return null;
+    const { objects, transaction } = this.ports;
+    const cleared = await Promise.all(
+      users.map(async (user) => {
+        const object = objects().getByName(this.#childObject(user));
+        // An object of an earlier version returns nothing.
+        const clearing = object.clearUser().then((isDone) => isDone !== false);
+        const isCleared = (await answerWithin(clearing, MAX_CLEAR_MS)) === true;
+        if (isCleared) transaction(() => this.holder.children.remove(user));
+        return isCleared;
+      }),
+    );
+    return cleared.every((isCleared) => isCleared) ? now : now + RETRY_AFTER_MS;
   }
 
   protected get hasLimitWork(): boolean {

@@ -1,16 +1,23 @@
-/** The object of a team: its limits, its entry in KV, and what its keys hold of them. */
+/** The object of a team: its limits, its entry in KV, and what its keys and its people hold of them. */
 import type { KeyStanding } from '../../auth/key-limits.ts';
+import { NOBODY } from '../../auth/people.ts';
 import { readTeam } from '../../auth/teams.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { type TeamObjectCalls, teamObject } from '../ledger-calls.ts';
+import { PEOPLE, type TeamObjectCalls, teamObject, userObject } from '../ledger-calls.ts';
 import type { LeaseAnswer, LeaseMessage, OpenAnswer } from '../limits/allowance.ts';
-import { LimitedRole } from './limited.ts';
+import { isPerson } from '../limits/children.ts';
+import { LimitedRole, MAX_CLEARED } from './limited.ts';
 import type { RolePorts } from './ports.ts';
 import type { Role } from './role.ts';
 
 export class TeamRole extends LimitedRole implements Role, TeamObjectCalls {
   readonly kind = 'a team';
-  readonly jobs = [this.settleExpired, this.sendAlerts];
+  readonly jobs = [
+    this.settleExpired,
+    (now: number) => this.clear(this.holder.children.people(MAX_CLEARED), now),
+    this.forgetErased,
+    this.sendAlerts,
+  ];
   readonly #teamId: string;
 
   constructor(ports: RolePorts, teamId: string) {
@@ -19,7 +26,7 @@ export class TeamRole extends LimitedRole implements Role, TeamObjectCalls {
       name: teamObject(teamId),
       keyId: teamObject(teamId),
       openParent: null,
-      childObject: (keyId) => keyId,
+      childObject: (child) => (isPerson(child) ? userObject(teamObject(teamId), child) : child),
       readName: async (store) => (await readTeam(store, teamId))?.name ?? null,
       teamId,
     });
@@ -27,22 +34,38 @@ export class TeamRole extends LimitedRole implements Role, TeamObjectCalls {
   }
 
   get hasWork(): boolean {
-    return this.hasLimitWork;
+    const hasPeople = () => this.key.isSurelyRevoked && this.holder.children.people(1).length > 0;
+    return this.hasLimitWork || hasPeople();
   }
 
   override async standing(listed: JsonObject | null = null): Promise<KeyStanding> {
     return { ...(await super.standing(listed)), keys: this.holder.children.members };
   }
 
-  async deleteTeam(): Promise<number> {
-    const keys = this.holder.children.members;
-    if (keys === 0) await this.key.revokeKey(this.#teamId);
-    return keys;
+  async deleteTeam(created_at = ''): Promise<number> {
+    const { children } = this.holder;
+    if (children.members > 0) return children.members;
+    // Before the team is gone: nobody must fall under a team that does not exist.
+    const people = this.ports.objects().getByName(PEOPLE);
+    const team = { id: this.#teamId, created_at };
+    const removed = await people.changePeople(team, NOBODY);
+    // A key has joined meanwhile.
+    if (children.members > 0) {
+      if (removed.kind === 'changed') await people.changePeople(team, removed.before);
+      return children.members;
+    }
+    await this.key.revokeKey(this.#teamId);
+    if (this.hasWork) await this.ports.alarm.setBy(this.ports.now());
+    return 0;
   }
 
-  override async openUser(keyId: string, listed?: JsonObject | null, hash?: string): Promise<OpenAnswer> {
+  async peopleAmong(people: readonly string[]): Promise<readonly string[]> {
+    return this.holder.children.among(people);
+  }
+
+  override async openUser(child: string, listed?: JsonObject | null, hash?: string): Promise<OpenAnswer> {
     await this.#restore();
-    return super.openUser(keyId, listed, hash);
+    return super.openUser(child, listed, hash);
   }
 
   override async lease(message: LeaseMessage): Promise<LeaseAnswer> {

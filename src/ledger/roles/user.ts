@@ -1,7 +1,10 @@
-/** The object of one user of a key, or of one group of users: the user's part of the key's limits, of which it holds a copy. */
+/**
+ * The object of one user of a key, of one person of a team, or of several that share an allowance: their part of the limits of the key or the
+ * team, of which it holds a copy.
+ */
 import type { LimitStatus, Limits } from '../../auth/key-limits.ts';
 import type { Charge } from '../../metering/record.ts';
-import type { UserObjectCalls } from '../ledger-calls.ts';
+import { teamIdOf, type UserObjectCalls } from '../ledger-calls.ts';
 import type { Amounts } from '../limits/allowance.ts';
 import type { Holder } from '../limits/holder.ts';
 import type { Reservation, ReserveRequest } from '../limits/reservations.ts';
@@ -16,10 +19,12 @@ export class UserRole implements Role, UserObjectCalls {
   readonly #ports: RolePorts;
   readonly #holder: Holder;
 
+  /** @param keyId of the key, or the name of the team's object */
   constructor(ports: RolePorts, keyId: string, user: string) {
     this.#ports = ports;
     this.#holder = openHolder(ports, {
       level: 'user',
+      parentLevel: teamIdOf(keyId) === null ? 'key' : 'team',
       name: user,
       keyId,
       openParent: () => ports.objects().getByName(keyId),

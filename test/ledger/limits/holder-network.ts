@@ -83,7 +83,12 @@ export class HolderNetwork {
       return outcome.value;
     };
     return new Holder({
-      ...{ name, level, sql },
+      ...{
+        name,
+        level,
+        sql,
+        parentLevel: level === 'user' ? (parent === null ? 'key' : this.at(parent).level) : 'team',
+      },
       transaction: (act) => {
         if (isLost()) throw new Error('The object has lost its memory');
         return transaction(sql, act);

@@ -18,6 +18,7 @@ const REASONS: Readonly<Record<ErrorCode | 'previous_response_not_found', string
   invalid_api_key: 'no key, or a wrong, revoked, disabled or expired one',
   model_not_allowed: 'a model that the key may not use',
   cross_site: 'another site may have sent it',
+  groups_unknown: 'a person whose groups, and so whose team, are not known',
   admin_closed: 'no admin token is set up',
   not_found: 'an unknown path or record',
   model_not_found: 'an unknown model',

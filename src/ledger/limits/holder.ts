@@ -138,6 +138,8 @@ export class Holder {
   readonly #leases = new Map<string, ParentLease>();
   /** The current team of a key: requests that are admitted now belong to it. */
   #team: string;
+  /** The teams that a key joins now: it does not leave them before its limits name them. */
+  readonly #joining = new Set<string>();
   /** What is not decided yet. */
   readonly #undecided = new Set<Asking>();
 
@@ -221,9 +223,17 @@ export class Holder {
     const { parent, name } = this.#ports;
     const lease = this.#leaseOf(team);
     if (parent === null || lease === null) return false;
-    // Also where there is a link: the key may have left the team.
-    const answer = await parent(team).openUser(name);
-    return answer.kind === 'opened' && (await lease.open(null)) === null;
+    this.#joining.add(team);
+    try {
+      // If the answer is lost, the link remains, by which the key leaves the team again.
+      await lease.link();
+      // Also where there was a link: the key may have left the team.
+      const answer = await parent(team).openUser(name);
+      if (answer.kind === 'opened') lease.linked(answer);
+      return answer.kind === 'opened';
+    } finally {
+      this.#joining.delete(team);
+    }
   }
 
   /** Called after the limits have changed: children return what they hold, and the former team gets a report if the team changed. */
@@ -598,6 +608,8 @@ export class Holder {
 
   #reportLater(): void {
     for (const lease of this.#leases.values()) if (lease.isOpen) lease.reportLater();
+    // The team of a revoked key has got the last message.
+    if (!this.#isCopy && this.#lease?.isOpen === false) this.#reportFormer();
   }
 
   /** Sets the alarm, which reports to former teams, also to those that got a last message. */
@@ -730,6 +742,7 @@ export class Holder {
   /** Reports to a parent. @returns when there is more to do, in ms since the epoch; null: not before something happens */
   async #reportTo(team: string, lease: ParentLease): Promise<number | null> {
     const { now } = this.#ports;
+    if (this.#joining.has(team)) return now() + RETRY_AFTER_MS;
     try {
       await lease.report();
       if (lease.isUnreported) return now() + LEASE_MS;

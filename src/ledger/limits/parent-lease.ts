@@ -259,6 +259,23 @@ export class ParentLease {
     }
   }
 
+  /** Stores that the parent may know the holder, before it is asked to register it. */
+  async link(): Promise<void> {
+    await this.closed();
+    if (this.isOpen) return;
+    this.#ports.transaction(() => this.#reports.create(0));
+    this.#state = { kind: 'unsure' };
+  }
+
+  /** The parent has registered the holder after {@link link}. */
+  linked(answer: Opened): void {
+    const { transaction, opened } = this.#ports;
+    transaction(() => {
+      this.#reports.atLeast(answer.seq);
+      opened(answer);
+    });
+  }
+
   /** Whether no request runs, and nothing is lent or unreported. */
   get isEmpty(): boolean {
     return !this.isBusy && this.#reports.isAnswered && this.#reports.running.length === 0;

@@ -84,6 +84,11 @@ export class Reports {
     else this.#sql.exec('INSERT OR REPLACE INTO team_links VALUES (?, ?, 1, NULL)', this.#team, seq);
   }
 
+  /** The parent knows a message with this number. */
+  atLeast(seq: number): void {
+    this.#sql.exec(`UPDATE ${this.#table} SET seq = max(seq, ?) ${this.#row}`, seq);
+  }
+
   /** Removes the link to a team. The charges that the team has counted stay in `reported`. */
   remove(): void {
     this.#sql.exec(`DELETE FROM team_links ${this.#row}`);

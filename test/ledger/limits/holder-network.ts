@@ -195,12 +195,17 @@ export class HolderNetwork {
     this.now = end;
   }
 
-  /** Changes limits as an admin does. */
+  /** Changes limits as an admin does. A key that is revoked, or that the team refuses, is not changed. */
   async patch(path: string, fields: JsonObject): Promise<void> {
-    const { sql, limits, lost } = this.at(path);
+    const member = this.at(path);
+    const { sql, limits, lost } = member;
     const { team } = fields;
     const act = async () => {
-      if (typeof team === 'string') await limits.join(team);
+      if (member.isRevoked) return;
+      if (typeof team === 'string') {
+        member.alarmAt = Math.min(this.now + MINUTE, member.alarmAt ?? Number.POSITIVE_INFINITY);
+        if (!(await limits.join(team)) || member.isRevoked) return;
+      }
       transaction(sql, () => changeLimits(sql, fields));
       await limits.changed();
     };

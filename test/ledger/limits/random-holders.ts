@@ -1,9 +1,9 @@
 /** What random runs over holders share: draws, calls that are lost or late, and requests that run beside the steps. */
 import type { HolderNetwork } from './holder-network.ts';
-import { MINUTE, NOW } from './memory-sql.ts';
 
-/** Before the midnight that some runs pass. */
-const LATE = NOW + 12 * 60 * MINUTE - 20_000;
+/** The midnights that some runs pass: the ends of a day, a week and a month. */
+const MIDNIGHTS = [Date.UTC(2026, 10, 22), Date.UTC(2026, 10, 23), Date.UTC(2026, 11, 1)] as const;
+const BEFORE_MS = 20_000;
 
 export class RandomHolders {
   readonly #random: () => number;
@@ -26,7 +26,7 @@ export class RandomHolders {
 
   /** Shortly before midnight, with clocks that differ. @param names of the holders whose clocks differ */
   passMidnight(network: Pick<HolderNetwork, 'now' | 'skewOf'>, names: readonly string[]): void {
-    network.now = LATE;
+    network.now = this.pick(...MIDNIGHTS) - BEFORE_MS;
     const skews = new Map(names.map((name) => [name, this.pick(0, 0, -3000, 3000, 9000)]));
     network.skewOf = (name) => skews.get(name) ?? 0;
   }

@@ -215,3 +215,39 @@ test('G13 a key in a deleted team gets no requests', async () => {
   tree.at('t').isRevoked = true;
   expect(await tree.reserveAt('t/k', 'a')).toEqual({ kind: 'revoked' });
 });
+
+test('G13 a user of a revoked key whose request is settled after the last message to the team: the team gets that charge', async () => {
+  const tree = network();
+  tree.add('t/k', 'key', { per_user: { rpm: 5 } });
+  tree.add('t/k/ada', 'user');
+  await tree.reserveAt('t/k/ada', 'a');
+  tree.at('t/k').isRevoked = true;
+  // The reservation expires, and is charged whole.
+  await tree.wait(20 * MINUTE);
+  expect([spentAt(tree, 't'), tree.at('t').limits.children.names(9)]).toEqual([100, []]);
+  tree.settleAt('t/k/ada', 'a', 30);
+  await tree.wait(3 * MINUTE);
+  expect([spentAt(tree, 't'), tree.at('t').limits.children.names(9)]).toEqual([30, []]);
+});
+
+test.each(['before', 'after'] as const)(
+  'G13 a key that names a team while the call is lost %s it runs does not count there',
+  async (fault) => {
+    const tree = network();
+    tree.add('t/k', 'key');
+    await tree.reserveAt('t/k', 'a');
+    tree.fault = (to) => (to === 'z' ? fault : null);
+    await expect(tree.patch('t/k', { team: 'z' })).rejects.toThrow('is lost');
+    tree.fault = () => null;
+    await tree.wait(3 * MINUTE);
+    expect(['t', 'z'].map((path) => tree.at(path).limits.children.names(9))).toEqual([['k'], []]);
+    // What it was granted before counts on at its team.
+    expect(reservedAt(tree, 't')).toBe(100);
+    await tree.patch('t/k', { team: 'z' });
+    await tree.reserveAt('t/k', 'b');
+    tree.settleAt('t/k', 'a', 10);
+    tree.settleAt('t/k', 'b', 20);
+    await tree.wait(3 * MINUTE);
+    expect([spentAt(tree, 't'), spentAt(tree, 'z')]).toEqual([10, 20]);
+  },
+);

@@ -1,18 +1,21 @@
 /**
- * Random runs over trees of three levels: a team, its keys, their users. Calls are lost, objects lose their memory, days end,
- * keys change their team, and no limit of any level is ever passed.
+ * Random runs over trees of three levels: two teams, their keys, the keys' users. Calls and answers are lost, objects lose their memory,
+ * days, weeks and months end, budgets are raised and get top-ups, keys change their team, are rotated and revoked, and teams are deleted.
+ * What the checks name I1 to I7 are the invariants of docs/decisions/0007-allowances.md.
  *
  * RUNS=100000 runs longer. SEED=7 RUNS=1 repeats a run.
  */
 import { expect, test } from 'vitest';
+import { type BudgetPeriod, periodName } from '../../../src/auth/key-limits.ts';
 import { currentTeam, teamOfRequest } from '../../../src/ledger/limits/team-shares.ts';
+import { addToBudget } from '../../../src/ledger/limits/top-ups.ts';
 import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
 import { HolderNetwork } from './holder-network.ts';
 import { MINUTE } from './memory-sql.ts';
 import { RandomHolders, tick } from './random-holders.ts';
 
-const RUNS = runsOf(4, 100);
+const RUNS = runsOf(4, 150);
 const STEPS = 25;
 /** Requests of `t/plain` and some of `t/l` have no user with limits of its own. */
 const KEYS = ['t/k', 't/l', 't/plain'];
@@ -23,6 +26,8 @@ const CALLERS = ['t/k/ada', 't/k/bob', 't/k/', 't/l/ada', 't/l/cy', 't/plain', '
 interface Sent {
   readonly caller: string;
   readonly bound: number;
+  /** The level that has refused it. */
+  refusedBy?: string | undefined;
   isAdmitted: boolean;
   /** That has admitted it; `''`: none. */
   team: string;
@@ -31,22 +36,28 @@ interface Sent {
   settledAs?: number;
 }
 
-type Per = 'day' | 'total';
+interface Limit {
+  readonly tokens: number;
+  readonly per: BudgetPeriod;
+  /** Top-ups, by the name of their period. */
+  readonly added: Map<string, number>;
+}
 
 class Run extends RandomHolders {
   readonly network = new HolderNetwork();
-  readonly limits = new Map<string, { readonly tokens: number; readonly per: Per }>();
+  readonly limits = new Map<string, Limit>();
+  readonly revoked = new Set<string>();
   readonly sent = new Map<string, Sent>();
 
   constructor(random: () => number) {
     super(random);
     const { network } = this;
     const size = this.pick(5, 30, 200, 2000);
-    const per = this.pick<Per>('day', 'total');
+    const per = this.pick<BudgetPeriod>('day', 'week', 'month', 'total');
     const rpm = this.pick(20, 150, 2000);
     const limit = (path: string, share: number) => {
       const tokens = 100 * Math.ceil(size / share) + this.upTo(100);
-      this.limits.set(path, { tokens, per });
+      this.limits.set(path, { tokens, per, added: new Map() });
       return { budget: { tokens, per } };
     };
     for (const team of TEAMS) network.add(team, 'team', { ...limit(team, 1), rpm });
@@ -55,18 +66,22 @@ class Run extends RandomHolders {
       network.add(key, 'key', { ...limit(key, this.pick(1, 2, 5)), ...perUser });
     }
     for (const caller of CALLERS) if (!KEYS.includes(caller)) network.add(caller, 'user');
-    if (per === 'day') this.passMidnight(network, [...KEYS, ...CALLERS]);
+    if (per !== 'total') this.passMidnight(network, [...KEYS, ...CALLERS]);
     this.disturb(network);
   }
 
   /** As the gateway does: a call that fails is repeated once, then released. */
   async reserve(caller: string, id: string): Promise<void> {
+    // The gateway knows no revoked key.
+    if (this.revoked.has(caller)) return;
     const outputTokens = this.pick(10, 90, 90, 300);
     const sent: Sent = { caller, bound: 10 + outputTokens, isAdmitted: false, team: '' };
     this.sent.set(id, sent);
     for (const isLast of [false, true]) {
       try {
-        sent.isAdmitted = (await this.network.reserveAt(caller, id, { outputTokens })).kind === 'reserved';
+        const answer = await this.network.reserveAt(caller, id, { outputTokens });
+        sent.isAdmitted = answer.kind === 'reserved';
+        sent.refusedBy = answer.kind === 'refused' ? answer.by : undefined;
         const { sql } = this.network.at(caller);
         sent.team = teamOfRequest(sql, id) ?? currentTeam(sql);
         return;
@@ -78,7 +93,7 @@ class Run extends RandomHolders {
 
   async step(): Promise<void> {
     const { network } = this;
-    const kind = this.upTo(20);
+    const kind = this.upTo(22);
     if (kind < 9) {
       const caller = this.pick(...(CALLERS as [string, ...string[]]));
       for (let count = this.pick(1, 1, 3, 20); count > 0; count--)
@@ -94,10 +109,112 @@ class Run extends RandomHolders {
     } else if (kind < 18) {
       await this.quiet();
       await this.wait(this.pick(500, 4000, 11_000, 70_000, 12 * MINUTE));
+    } else if (kind < 20) {
+      await this.administer();
+    } else if (kind < 21) {
+      await this.probe();
     } else {
       await tick();
     }
     if (this.upTo(4) === 0) await this.check();
+  }
+
+  /** What admins do besides. */
+  async administer(): Promise<void> {
+    const { network } = this;
+    const path = this.pick('t', 'z', ...KEYS);
+    const { sql, limits } = network.at(path);
+    const limit = this.limits.get(path);
+    const amount = 100 * this.pick(1, 10, 100);
+    switch (this.upTo(5)) {
+      case 0: {
+        const added = {
+          id: `a${this.sent.size}`,
+          actor: 'admin',
+          note: '',
+          unit: 'tokens',
+          per: null,
+          amount,
+        };
+        const result = addToBudget(sql, limits.limits(), added, network.now);
+        if (limit === undefined || result.kind !== 'added' || !result.isNew) return;
+        const { period } = result.topUp;
+        limit.added.set(period, (limit.added.get(period) ?? 0) + amount);
+        return;
+      }
+      case 1: {
+        if (limit === undefined) return;
+        const { per } = limit;
+        const tokens = limit.tokens + amount;
+        this.limits.set(path, { ...limit, tokens });
+        this.open.push(network.patch(path, { budget: { tokens, per } }).catch(() => {}));
+        return;
+      }
+      case 2:
+        // A rotation, or any change of a key that changes no limit.
+        this.open.push(network.patch(path, {}).catch(() => {}));
+        return;
+      case 3:
+        if (!KEYS.includes(path) || this.revoked.size > 0) return;
+        network.at(path).isRevoked = true;
+        this.revoked.add(path);
+        // As the object does when it is told.
+        network.at(path).alarmAt = network.now;
+        return;
+      default:
+        // A team with keys is not deleted.
+        if (TEAMS.includes(path) && limits.children.members === 0) network.at(path).isRevoked = true;
+    }
+  }
+
+  /** Nothing is lost, and all have time to report and to return what they hold in advance. */
+  async rest(): Promise<void> {
+    this.isFaulty = false;
+    for (const ms of [70_000, 25_000]) {
+      await this.quiet();
+      await this.wait(ms);
+    }
+    await this.quiet();
+  }
+
+  /** At rest a holder counts what runs and what was charged, and nothing else (I6). So a request is admitted if, and only if, it has room at each level (I7). */
+  async probe(): Promise<void> {
+    await this.rest();
+    const { network } = this;
+    const all = [...this.limits.keys()].filter((path) => !path.endsWith('/'));
+    for (const path of all) {
+      const used = this.below(path).reduce((sum, { charged, bound }) => sum + (charged ?? bound), 0);
+      const counted = [...this.counted(path).values()].reduce((sum, one) => sum + one, 0);
+      expect(counted, `I6 ${path}`).toBe(used);
+    }
+    const caller = this.pick(...(CALLERS as [string, ...string[]]));
+    const key = KEYS.find((one) => `${caller}/`.startsWith(`${one}/`)) ?? '';
+    if (this.revoked.has(key)) return;
+    const id = `r${this.sent.size}`;
+    const team = currentTeam(network.at(key).sql);
+    const levels = [...new Set([caller, key, ...(team === '' ? [] : [team])])];
+    const rooms = new Map(levels.map((path) => [path, this.room(path)]));
+    await this.reserve(caller, id);
+    const { bound = 0, isAdmitted, refusedBy } = this.sent.get(id) ?? {};
+    const full = levels.filter((path) => (rooms.get(path) ?? Number.POSITIVE_INFINITY) < bound);
+    expect(isAdmitted, `I7 ${caller} ${bound} ${JSON.stringify([...rooms])}`).toBe(full.length === 0);
+    if (!isAdmitted)
+      expect(
+        full.map((path) => network.at(path).level),
+        'I7',
+      ).toContain(refusedBy);
+  }
+
+  /** What is left of the budget of a holder, if it has one, in the current period. */
+  room(path: string): number | undefined {
+    const limit = this.limitOf(path);
+    if (limit === undefined) return undefined;
+    const period = periodName(limit.per, this.network.now);
+    return limit.tokens + (limit.added.get(period) ?? 0) - (this.counted(path).get(period) ?? 0);
+  }
+
+  limitOf(path: string): Limit | undefined {
+    return this.limits.get(path) ?? this.limits.get(path.slice(0, path.lastIndexOf('/') + 1));
   }
 
   /** A key changes its team. What runs stays with the team of its admission. */
@@ -123,17 +240,18 @@ class Run extends RandomHolders {
   }
 
   /** What a holder counts, by the periods of its budget. */
-  counted(path: string, per: Per): Map<string, number> {
-    const { sql } = this.network.at(path);
-    const hasHeld = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'held'").toArray().length > 0;
-    const hasTeams = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'team_held'").toArray().length > 0;
-    const held =
-      (hasHeld ? 'UNION ALL SELECT day, tokens FROM held ' : '') +
-      (hasTeams ? 'UNION ALL SELECT day, tokens FROM team_held' : '');
-    const query = `SELECT day, tokens FROM spent UNION ALL SELECT day, tokens FROM reservations ${held}`;
+  counted(path: string): Map<string, number> {
     const sums = new Map<string, number>();
+    const { limits, sql } = this.network.at(path);
+    if (!limits.isOpen) return sums;
+    const per = this.limitOf(path)?.per ?? 'total';
+    const tables = sql
+      .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE name IN ('held', 'team_held')")
+      .toArray();
+    const names = ['spent', 'reservations', ...tables.map(({ name }) => name)];
+    const query = names.map((name) => `SELECT day, tokens FROM ${name}`).join(' UNION ALL ');
     for (const { day, tokens } of sql.exec<{ day: string; tokens: number }>(query).toArray()) {
-      const period = per === 'day' ? day : per;
+      const period = periodName(per, Date.parse(day));
       sums.set(period, (sums.get(period) ?? 0) + tokens);
     }
     return sums;
@@ -151,23 +269,22 @@ class Run extends RandomHolders {
   async check(): Promise<void> {
     await this.quiet();
     for (const [path, member] of this.network.members) {
-      const of = path.slice(path.lastIndexOf('/') + 1);
-      const limit = this.limits.get(path) ?? this.limits.get(path.slice(0, path.length - of.length));
+      const limit = this.limitOf(path);
       if (limit === undefined || !member.limits.isOpen) continue;
-      const { tokens, per } = limit;
-      const counted = this.counted(path, per);
-      for (const sum of counted.values()) expect(sum, path).toBeLessThanOrEqual(tokens);
+      const counted = this.counted(path);
+      for (const [period, sum] of counted)
+        expect(sum, `I1 ${path}`).toBeLessThanOrEqual(limit.tokens + (limit.added.get(period) ?? 0));
       const below = this.below(path);
       const used = below.reduce((sum, { charged, bound }) => sum + (charged ?? bound), 0);
       const all = [...counted.values()].reduce((sum, one) => sum + one, 0);
-      expect(all, path).toBeGreaterThanOrEqual(used);
+      expect(all, `I1 ${path}`).toBeGreaterThanOrEqual(used);
     }
   }
 
   /** I2 and I3: after all are settled, the sums of all levels are what was charged, and nothing is reserved. */
   async finish(): Promise<void> {
     await this.check();
-    this.isFaulty = false;
+    await this.probe();
     // Reservations that are not known to the client expire.
     await this.wait(12 * MINUTE);
     for (const [id, sent] of this.sent) this.settle(id, sent);
@@ -181,9 +298,27 @@ class Run extends RandomHolders {
       const [spent] = sql
         .exec<{ sum: number }>('SELECT coalesce(sum(tokens), 0) AS sum FROM spent')
         .toArray();
-      expect(spent?.sum, path).toBe(charged);
+      expect(spent?.sum, `I2 ${path}`).toBe(charged);
       const { budget, running } = limits.standing(limits.limits());
-      expect([budget?.reserved ?? 0, budget?.estimated ?? 0, running ?? 0], path).toEqual([0, 0, 0]);
+      expect([budget?.reserved ?? 0, budget?.estimated ?? 0, running ?? 0], `I3 ${path}`).toEqual([0, 0, 0]);
+    }
+    await this.end();
+  }
+
+  /** Users of a revoked key end, and no team counts it any more: nothing that was charged is lost. */
+  async end(): Promise<void> {
+    const { network } = this;
+    for (const path of this.revoked) {
+      const { children } = network.at(path).limits;
+      for (const user of children.names(10)) {
+        expect(await network.at(`${path}/${user}`).limits.drain(null), `I3 ${path}/${user}`).toBe(true);
+        children.remove(user);
+      }
+      await network.wait(3 * MINUTE);
+      for (const team of TEAMS) {
+        const { limits } = network.at(team);
+        expect(limits.children.names(10), `I3 ${team}`).not.toContain(path.slice(path.lastIndexOf('/') + 1));
+      }
     }
   }
 }

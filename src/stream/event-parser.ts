@@ -43,6 +43,8 @@ export interface MessageParser extends EventParser {
 /** A part of some bytes. */
 export interface Payload {
   readonly bytes: Uint8Array;
+  /** Over the same bytes. */
+  readonly view: DataView;
   readonly from: number;
   readonly to: number;
 }

@@ -5,8 +5,9 @@
  */
 import { isObject, parseJson } from '../shared/json.ts';
 import { ByteBuffer } from './buffers.ts';
-import { crc32 } from './crc32.ts';
+import { crc32, KnownBytes } from './crc32.ts';
 import type { MessageParser, Payload } from './event-parser.ts';
+import { Literal, viewOf } from './fast-path/matcher.ts';
 import type { Framing } from './types.ts';
 
 const PRELUDE_BYTES = 12;
@@ -25,6 +26,7 @@ const STRING = 7;
 /** Keeps a BOM, which JSON refuses. */
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 const NOTHING: Uint8Array = new Uint8Array(0);
+const NO_VIEW = viewOf(NOTHING);
 
 /** The headers of a message that say what it is. `""`: it has none of this name. */
 interface MessageHeaders {
@@ -57,12 +59,14 @@ export class EventStreamParser implements MessageParser {
   readonly #unfinished = new ByteBuffer();
   /** The length of the unfinished message, as its prelude says; 0: that was not read yet. */
   #messageBytes = 0;
+  /** That of the prelude that was read last. */
+  #preludeChecksum = 0;
   #isComplete = false;
   /** Of the completed message. One object for all, because a stream has thousands. */
-  readonly #payload = { bytes: NOTHING, from: 0, to: 0 };
+  readonly #payload = { bytes: NOTHING, view: NO_VIEW, from: 0, to: 0 };
   #headers: MessageHeaders = { name: '', isFailure: false, message: '' };
-  /** The headers that were parsed last: almost all messages of a stream have the same. */
-  #headerBytes = NOTHING;
+  /** The headers that were parsed last: almost all messages of a stream have the same. Null: there are none, or they are too large. */
+  #known: KnownHeaders | null = null;
 
   /** @param maxEventBytes bounds a message, and so what is held (B1) */
   constructor(maxEventBytes: number) {
@@ -95,6 +99,7 @@ export class EventStreamParser implements MessageParser {
 
   release(): void {
     this.#payload.bytes = NOTHING;
+    this.#payload.view = NO_VIEW;
     this.#unfinished.release();
   }
 
@@ -120,7 +125,7 @@ export class EventStreamParser implements MessageParser {
   /** Reads a message in place if it ends within the read, or holds its start. @returns where the message ends, or the bytes' length */
   #begin(bytes: Uint8Array, at: number): number {
     const available = bytes.length - at;
-    if (available >= PRELUDE_BYTES && !this.#readPrelude(bytes, at)) return bytes.length;
+    if (available >= PRELUDE_BYTES && !this.#readPrelude(this.#viewOf(bytes), at)) return bytes.length;
     const length = this.#messageBytes;
     if (length > 0 && length <= available) {
       this.#readMessage(bytes, at);
@@ -137,16 +142,27 @@ export class EventStreamParser implements MessageParser {
     this.#unfinished.append(bytes, at, end);
     if (end - at < needed) return end;
     if (this.#messageBytes > 0) this.#readMessage(this.#unfinished.take(), 0);
-    else this.#readPrelude(this.#unfinished.bytes, 0);
+    else this.#readPrelude(viewOf(this.#unfinished.bytes), 0);
     return end;
   }
 
+  /** One view for each read. */
+  #viewOf(bytes: Uint8Array): DataView {
+    const payload = this.#payload;
+    if (payload.bytes !== bytes) {
+      payload.bytes = bytes;
+      payload.view = viewOf(bytes);
+    }
+    return payload.view;
+  }
+
   /** Reads the lengths, once their checksum says that they are what was sent. @returns false: nothing can be read after it */
-  #readPrelude(bytes: Uint8Array, at: number): boolean {
-    const length = integer(bytes, at);
-    const headersLength = integer(bytes, at + 4);
+  #readPrelude(view: DataView, at: number): boolean {
+    const length = view.getUint32(at);
+    const headersLength = view.getUint32(at + 4);
     const end = at + CHECKED_PRELUDE_BYTES;
-    const isRight = crc32(bytes, at, end) === integer(bytes, end);
+    this.#preludeChecksum = crc32(view, at, end);
+    const isRight = this.#preludeChecksum === view.getUint32(end);
     if (!isRight || length < MIN_MESSAGE_BYTES || headersLength > length - MIN_MESSAGE_BYTES)
       this.isCorrupt = true;
     else if (length > this.#maxEventBytes || headersLength > MAX_HEADERS_BYTES) this.isTooLarge = true;
@@ -155,21 +171,25 @@ export class EventStreamParser implements MessageParser {
   }
 
   #readMessage(bytes: Uint8Array, at: number): void {
+    const view = this.#viewOf(bytes);
     const end = at + this.#messageBytes - CHECKSUM_BYTES;
     this.#messageBytes = 0;
-    const headersStart = at + PRELUDE_BYTES;
-    const headersEnd = headersStart + integer(bytes, at + 4);
+    const from = at + PRELUDE_BYTES;
+    const to = from + view.getUint32(at + 4);
+    const known = this.#known?.fits(bytes, view, from, to) === true ? this.#known : null;
+    const before = crc32(view, at + CHECKED_PRELUDE_BYTES, from, this.#preludeChecksum);
+    const behind =
+      known === null ? crc32(view, from, to, before) : known.checksumAfter(before, view, from, to);
     if (
-      crc32(bytes, at, end) !== integer(bytes, end) ||
-      !this.#readHeaders(bytes, headersStart, headersEnd)
+      crc32(view, to, end, behind) !== view.getUint32(end) ||
+      (known === null && !this.#readHeaders(bytes, from, to))
     ) {
       this.isCorrupt = true;
       return;
     }
     // A message with neither keeps the connection open.
-    if (headersEnd === end && headersEnd === headersStart) return;
-    this.#payload.bytes = bytes;
-    this.#payload.from = headersEnd;
+    if (to === end && to === from) return;
+    this.#payload.from = to;
     this.#payload.to = end;
     this.name = this.#headers.name;
     this.#isComplete = true;
@@ -177,29 +197,39 @@ export class EventStreamParser implements MessageParser {
 
   /** @returns false if they are malformed */
   #readHeaders(bytes: Uint8Array, from: number, to: number): boolean {
-    if (isSame(this.#headerBytes, bytes, from, to)) return true;
     const headers = parseHeaders(bytes, from, to);
     if (headers === null) return false;
     this.#headers = headers;
-    this.#headerBytes = to - from > MAX_KEPT_HEADERS_BYTES ? NOTHING : bytes.slice(from, to);
+    this.#known = to === from || to - from > MAX_KNOWN_BYTES ? null : new KnownHeaders(bytes.slice(from, to));
     return true;
   }
 }
 
 /** Headers of this size are kept, to be compared with the next ones. */
-const MAX_KEPT_HEADERS_BYTES = 256;
+const MAX_KNOWN_BYTES = 256;
+/** Messages with the same headers, before their part of the checksum is worth to be known: that costs as much as some messages. */
+const MIN_REPEATS = 16;
 
-/** Whether the bytes between `from` and `to` are the known ones, of which there are some. */
-function isSame(known: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
-  const { length } = known;
-  if (length === 0 || length !== to - from) return false;
-  for (let i = 0; i < length; i++) if (known[i] !== bytes[from + i]) return false;
-  return true;
-}
+/** Headers that were read: a message that has the same is read without them. */
+class KnownHeaders {
+  readonly #literal: Literal;
+  #repeats = 0;
+  #checksum: KnownBytes | null = null;
 
-/** An unsigned integer of four bytes, the highest first. */
-function integer(bytes: Uint8Array, at: number): number {
-  return ((short(bytes, at) << 16) | short(bytes, at + 2)) >>> 0;
+  constructor(bytes: Uint8Array) {
+    this.#literal = new Literal(bytes);
+  }
+
+  fits(bytes: Uint8Array, view: DataView, from: number, to: number): boolean {
+    return this.#literal.length === to - from && this.#literal.fits(bytes, view, from, to);
+  }
+
+  /** The checksum of all up to the end of these headers, which fit. @param before that of what precedes them */
+  checksumAfter(before: number, view: DataView, from: number, to: number): number {
+    if (this.#checksum !== null) return this.#checksum.after(before);
+    if (++this.#repeats === MIN_REPEATS) this.#checksum = new KnownBytes(to - from, crc32(view, from, to));
+    return crc32(view, from, to, before);
+  }
 }
 
 function short(bytes: Uint8Array, at: number): number {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { crc32 } from '../../src/stream/crc32.ts';
+import { crc32, KnownBytes } from '../../src/stream/crc32.ts';
 import { EventStreamParser } from '../../src/stream/eventstream-parser.ts';
 import { cut } from '../contract/convert.ts';
 import { codec, decode, event, joined, message, parse } from './eventstream-messages.ts';
@@ -21,13 +21,45 @@ const TEXT = event('contentBlockDelta', { contentBlockIndex: 0, delta: { text: '
 const STOP = event('messageStop', { stopReason: 'end_turn' });
 
 describe('crc32', () => {
+  const bytes = Uint8Array.from({ length: 300 }, (_, at) => (at * 89) ^ (at >> 3));
+  const view = new DataView(bytes.buffer);
+
   test('S4 any length, whole or in two parts: is the checksum of zlib', () => {
-    const bytes = Uint8Array.from({ length: 300 }, (_, at) => (at * 89) ^ (at >> 3));
     for (let to = 0; to <= bytes.length; to++) {
       const expected = zlibCrc32(bytes.subarray(3, Math.max(3, to)));
-      expect(crc32(bytes, 3, Math.max(3, to))).toBe(expected);
+      expect(crc32(view, 3, Math.max(3, to))).toBe(expected);
       const middle = Math.min(Math.max(3, to), 3 + (to % 11));
-      expect(crc32(bytes, middle, Math.max(3, to), crc32(bytes, 3, middle))).toBe(expected);
+      expect(crc32(view, middle, Math.max(3, to), crc32(view, 3, middle))).toBe(expected);
+    }
+  });
+
+  test('S4 bytes whose checksum is known, of any length behind any others: the checksum of both is that of zlib', () => {
+    for (let from = 0; from <= 256; from += 1) {
+      const to = Math.min(bytes.length, from + 1 + ((from * 7) % 90));
+      const known = new KnownBytes(to - from, crc32(view, from, to));
+      expect(known.after(crc32(view, 0, from))).toBe(zlibCrc32(bytes.subarray(0, to)));
+      expect(known.after(0xffff_ffff)).toBe(zlibCrc32(bytes.subarray(from, to), 0xffff_ffff));
+    }
+  });
+});
+
+describe('EventStreamParser, messages with the same headers', () => {
+  const before = joined(Array.from({ length: 40 }, (_, at) => event('contentBlockDelta', { at })));
+  const own = event('contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'é' } });
+  const after = joined([event('messageStop', {}), own, own]);
+
+  test('S4 many of them, then others: each is as AWS’s codec reads it, in reads of any size', () => {
+    const bytes = joined([before, own, after, before, own]);
+    for (const size of [bytes.length, 1, 7, 1000]) expect(parse(cut(bytes, size))).toEqual(decode(bytes));
+  });
+
+  test('S4 behind many of them one bit flipped anywhere gives the messages before it and an error', () => {
+    const expected = [...decode(before), 'corrupt'];
+    for (let bit = 0; bit < own.length * 8; bit++) {
+      const damaged = own.slice();
+      damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      const received = parse([joined([before, damaged, after])]);
+      if (!isDeepStrictEqual(received, expected)) expect(received, `bit ${bit}`).toEqual(expected);
     }
   });
 });

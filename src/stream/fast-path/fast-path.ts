@@ -115,7 +115,10 @@ export class TemplateFastPath {
     let isPartial = false;
     let counting: LearnedTemplate | null = null;
     if (this.#templates.length === 0) return { at, isPartial };
-    this.#look(bytes, bytes.length);
+    this.#readLength = bytes.length;
+    // One view for each read: making one costs as much as a frame.
+    if (bytes !== this.#read) this.#view = viewOf(bytes);
+    this.#read = bytes;
     for (let i = 0; i < this.#templates.length && next < bytes.length; ) {
       const template = this.#templates[i];
       if (template === undefined) break;
@@ -145,9 +148,11 @@ export class TemplateFastPath {
    * @param name the message's name
    * @returns false: it matches none
    */
-  copies(name: string, { bytes, from, to }: Payload): boolean {
+  copies(name: string, { bytes, view, from, to }: Payload): boolean {
     if (this.#templates.length === 0) return false;
-    this.#look(bytes, to);
+    this.#read = bytes;
+    this.#view = view;
+    this.#readLength = to;
     for (let i = 0; i < this.#templates.length; i++) {
       const template = this.#templates[i];
       if (template === undefined || template.name !== name || this.#match(template, from) !== to) continue;
@@ -157,15 +162,6 @@ export class TemplateFastPath {
       return true;
     }
     return false;
-  }
-
-  /** @param end nothing is read behind it */
-  #look(bytes: Uint8Array, end: number): void {
-    this.#readLength = end;
-    // One view for each read: making one costs as much as a frame.
-    if (bytes === this.#read) return;
-    this.#read = bytes;
-    this.#view = viewOf(bytes);
   }
 
   /** Copies the event that matched last, which is between `from` and `to`. */

@@ -3,8 +3,8 @@
  * lists them, the latest first.
  */
 
+import type { UsageToken } from '../auth/key-views.ts';
 import { type GatewayKey, putRevokedKey, renameRevokedKey, writeKey } from '../auth/keys.ts';
-import type { UsageToken } from '../auth/usage-tokens.ts';
 import { isUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { Ports, RequestContext, UserLine, UserStore } from '../http/context.ts';
@@ -14,6 +14,7 @@ import type { FactNames } from '../http/users.ts';
 import { DAY_MS, idTime, isoTime } from '../metering/time.ts';
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import { AUDIT_KEPT_DAYS, ERASED, MAX_BULK_GET } from '../shared/limits.ts';
+import type { AuditAction, AuditEntry, AuditSubject } from './key-views.ts';
 import { AUDIT_PARAMS } from './parameters.ts';
 
 const AUDIT_KEPT_SECONDS = (AUDIT_KEPT_DAYS * DAY_MS) / 1000;
@@ -24,29 +25,6 @@ const LAST_MS = 0xffffffffffff;
 const TIME_DIGITS = 12;
 /** KV listings, of 1,000 names each, that one page reads: the 50,000 latest entries can be listed. */
 const MAX_LISTINGS = 50;
-
-type AuditAction =
-  | `key_${'created' | 'changed' | 'revoked'}`
-  | `team_${'created' | 'changed' | 'deleted'}`
-  | 'budget_added';
-
-/** What was changed. */
-type Subject = { readonly key_id: string } | { readonly team: string };
-
-interface AuditFields {
-  /** The id of the request that made the change. */
-  readonly id: string;
-  readonly time: string;
-  /** `admin token`, or the name of a user of Cloudflare Access. */
-  readonly actor: string;
-  readonly action: AuditAction;
-  /** The fields that changed; null: there was no key. */
-  readonly before: JsonObject | null;
-  /** Null: there is no key any more. */
-  readonly after: JsonObject | null;
-}
-
-type AuditEntry = AuditFields & Subject;
 
 type KeyAct = {
   readonly action: AuditAction;
@@ -87,14 +65,18 @@ export async function recordAct(
 }
 
 /** Records what was added to a budget. */
-export function recordTopUp(context: RequestContext, subject: Subject, added: JsonObject): Promise<void> {
+export function recordTopUp(
+  context: RequestContext,
+  subject: AuditSubject,
+  added: JsonObject,
+): Promise<void> {
   return recordEntry(context, subject, { action: 'budget_added', before: null, after: added });
 }
 
 async function recordEntry(
   context: RequestContext,
-  subject: Subject,
-  facts: Pick<AuditFields, 'action' | 'before' | 'after'>,
+  subject: AuditSubject,
+  facts: Pick<AuditEntry, 'action' | 'before' | 'after'>,
 ): Promise<void> {
   const { ports, requestId, arrivedAt, known } = context;
   const { action, before, after } = facts;
@@ -108,7 +90,7 @@ async function recordEntry(
 
 async function orLog(
   { ports, requestId }: Pick<RequestContext, 'ports' | 'requestId'>,
-  subject: Subject,
+  subject: AuditSubject,
   written: Promise<void>,
 ): Promise<void> {
   try {

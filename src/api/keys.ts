@@ -26,6 +26,7 @@ import {
   writeLimits,
 } from '../auth/key-limits.ts';
 import { showState } from '../auth/key-state.ts';
+import type { UsageToken } from '../auth/key-views.ts';
 import {
   deleteSecrets,
   type GatewayKey,
@@ -44,7 +45,7 @@ import {
   writeKey,
 } from '../auth/keys.ts';
 import { readTeam, type Team, withTeam } from '../auth/teams.ts';
-import { deleteUsageToken, listUsageTokens, readUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
+import { deleteUsageToken, listUsageTokens, readUsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import { forAdmin, forAdminOrLead } from '../http/admin.ts';
@@ -67,6 +68,17 @@ import { nearestName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { recordAct, recordRevocation, recordTopUp } from './audit.ts';
 import { KEY_BODY, ROTATION_BODY } from './bodies.ts';
+import type {
+  BudgetView,
+  ChangedKeyView,
+  KeyListView,
+  KeyStatusView,
+  KeyWarning,
+  LimitUse,
+  NewKeyView,
+  RateView,
+  ShownKeyView,
+} from './key-views.ts';
 import { KEY_PARAMS } from './parameters.ts';
 import { readTopUp, writeTopUp } from './top-ups.ts';
 import { makeUsageToken } from './usage-tokens.ts';
@@ -211,13 +223,14 @@ export const handleListKeys = forAdminOrLead(async (_request, context) => {
   const isLead = context.known.team !== null;
   // Absent where every key can be read.
   const ids = unreadable.length === 0 ? {} : { unreadable };
-  return jsonResponse({
+  const list: KeyListView = {
     object: 'list',
     data: keys.filter((key) => isShown(key, context)).map((key) => writeKey(key, context.arrivedAt)),
     ...(isLead ? { tokens: [], revoked: [] } : { tokens, revoked }),
     budget_units,
     ...(!isLead && ids),
-  });
+  };
+  return jsonResponse(list);
 });
 
 /** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`, with the use of the user that `?user=` names. */
@@ -262,10 +275,11 @@ async function changedKey(
   const table = prices ?? (await context.prices.load());
   const namesakes = 'name' in change.fields ? await namesakeWarnings(key, context) : [];
   const ofTeam = await teamWarnings(key, context);
-  return jsonResponse({
+  const view: ChangedKeyView = {
     ...writeKey(key, context.arrivedAt),
     ...keyWarnings(key, context, table, [...namesakes, ...ofTeam]),
-  });
+  };
+  return jsonResponse(view);
 }
 
 interface ChangedKey {
@@ -335,7 +349,7 @@ function writeSecret(
   context: RequestContext,
   prices: PriceTable,
   namesakes: readonly KeyWarning[] = [],
-): JsonObject {
+): NewKeyView {
   const { id, name, ...rest } = writeKey(key, context.arrivedAt);
   return { id, name, key: token, ...rest, ...keyWarnings(key, context, prices, namesakes) };
 }
@@ -541,13 +555,6 @@ function namedBudgets(limits: JsonObject | null): { readonly budget: Budget; rea
   return ofUsers === null ? keyBudgets : [...keyBudgets, { budget: ofUsers, param: 'per_user' }];
 }
 
-/** What is probably not meant, such as a key that cannot be used as things are. */
-export interface KeyWarning {
-  /** The field that the warning is about; null: the whole key. */
-  readonly param: string | null;
-  readonly message: string;
-}
-
 /** Reasons why the key can't be used now, and those that are known already. They are no errors, because settings may change: a provider may be set up later. */
 export function keyWarnings(
   key: Pick<GatewayKey, 'models' | 'expires_at' | 'limits'>,
@@ -683,21 +690,21 @@ async function showKey(
   if (kept?.kind === 'error') return kept.error;
   // Absent where no responses are kept.
   const state = showState(shown, arrivedAt);
-  const key = {
+  const key: ShownKeyView = {
     ...{ object: 'key', id, name, models, expires_at, created_at },
     // Absent where it has none.
     ...(team !== null && { team }),
     ...(personOf !== undefined && { team_name: personOf.name }),
     ...{ ...state, ...factsOf(shown), kept: kept?.value },
   };
-  if (shown.limits === null) return jsonResponse({ ...key, limits: null });
+  if (shown.limits === null) return jsonResponse({ ...key, limits: null } satisfies KeyStatusView);
   const status = await (personOf === undefined
     ? keyObjects.readLimitStatus(context, id, shown.limits)
     : keyObjects.readTeamStatus(context, personOf.id, personOf.limits ?? {}));
   if (status.kind === 'error') return status.error;
   const { limits, topUps = [] } = status.value;
   const { per_key: _, ...written } = writeLimits(limits) ?? {};
-  const shownKey = {
+  const shownKey: KeyStatusView = {
     ...{
       ...key,
       limits: Object.keys(written).length === 0 ? null : written,
@@ -712,25 +719,27 @@ async function showKey(
     : keyObjects.readPersonStatus(context, personOf.id, id, limits));
   if (userStatus.kind === 'error') return userStatus.error;
   const used = userStatus.value ?? unusedStatus(limitsOfUser(limits), arrivedAt);
-  return jsonResponse({ ...shownKey, per_user: { user: ownUser, ...writeStatus(used, arrivedAt) } });
+  const per_user = { user: ownUser, ...writeStatus(used, arrivedAt) };
+  return jsonResponse({ ...shownKey, per_user } satisfies KeyStatusView);
 }
 
 /** A field is null where the key has no such limit. */
-export function writeStatus(status: LimitStatus, now: number): JsonObject {
+export function writeStatus(status: LimitStatus, now: number): LimitUse {
   const { limits, requests, tokens, running } = status;
-  const [budget = null, ...windows] = budgetUses(status).map((one) => writeBudget(one, now));
+  const budgets = budgetUses(status).map((one) => writeBudget(one, now));
   return {
-    budget,
+    budget: budgets[0] ?? null,
     // Absent where there is one at most.
-    ...(windows.length > 0 && { budgets: [budget, ...windows] }),
+    ...(budgets.length > 1 && { budgets }),
     requests: writeRate(limits.rpm, requests),
     tokens: writeRate(limits.tpm, tokens),
-    concurrent: limits.maxConcurrent === null ? null : { limit: limits.maxConcurrent, running },
+    concurrent:
+      limits.maxConcurrent === null || running === null ? null : { limit: limits.maxConcurrent, running },
   };
 }
 
 /** Amounts are in the unit of the budget. */
-function writeBudget({ budget, use }: BudgetUse, now: number): JsonObject {
+function writeBudget({ budget, use }: BudgetUse, now: number): BudgetView {
   const { unit, amount, per } = budget;
   const { spent, reserved, estimated, unreported, resetsAt, added } = use;
   return {
@@ -750,7 +759,7 @@ function writeBudget({ budget, use }: BudgetUse, now: number): JsonObject {
   };
 }
 
-function writeRate(limit: number | null, rate: RateStatus | null): JsonObject | null {
+function writeRate(limit: number | null, rate: RateStatus | null): RateView | null {
   if (limit === null || rate === null) return null;
   return { limit, remaining: Math.max(0, limit - rate.used), resets_in_ms: rate.resetMs };
 }

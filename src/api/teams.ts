@@ -31,15 +31,8 @@ import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { recordAct, recordTopUp } from './audit.ts';
 import { TEAM_BODY } from './bodies.ts';
-import {
-  aboveTeam,
-  budgetProblem,
-  type KeyWarning,
-  keyWarnings,
-  placeProblem,
-  readBody,
-  writeStatus,
-} from './keys.ts';
+import type { ChangedTeamView, KeyWarning, TeamStatusView } from './key-views.ts';
+import { aboveTeam, budgetProblem, keyWarnings, placeProblem, readBody, writeStatus } from './keys.ts';
 import { readTopUp, writeTopUp } from './top-ups.ts';
 
 const LIMITS_OF_TEAMS = [...LIMIT_FIELDS.filter((field) => field !== 'max_output_tokens'), 'per_key'];
@@ -257,7 +250,8 @@ async function teamResponse(
 ): Promise<Answer> {
   const isUnread = team.groups !== undefined && !context.deployment.enforces.groups;
   const warnings = teamWarnings(team, context, await context.prices.load(), isUnread ? [NO_CLAIM] : []);
-  return jsonResponse({ ...writeTeam(team), ...warnings }, status);
+  const view: ChangedTeamView = { ...writeTeam(team), ...warnings };
+  return jsonResponse(view, status);
 }
 
 async function showTeam(team: Team, context: RequestContext): Promise<Answer> {
@@ -267,10 +261,11 @@ async function showTeam(team: Team, context: RequestContext): Promise<Answer> {
   const status = await context.keyObjects.readTeamStatus(context, id, team.limits ?? {});
   if (status.kind === 'error') return status.error;
   const { limits, topUps = [], keys = 0 } = status.value;
-  return jsonResponse({
+  const view: TeamStatusView = {
     ...{ object: 'team', id, name, models, created_at, keys, ...peopleOf(rules.value, id) },
     limits: writeLimits(limits),
     ...writeStatus(status.value, context.arrivedAt),
     ...(topUps.length > 0 && { top_ups: topUps.map(writeTopUp) }),
-  });
+  };
+  return jsonResponse(view);
 }

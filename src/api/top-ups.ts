@@ -6,6 +6,7 @@ import { isoTime } from '../metering/time.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { TOP_UP_BODY } from './bodies.ts';
+import type { TopUpView } from './key-views.ts';
 
 /** @param by the admin, and the id of the request, which stands in for the id that the body does not have */
 export function readTopUp(
@@ -31,6 +32,6 @@ export function readTopUp(
 }
 
 /** As responses and the audit show it. */
-export function writeTopUp({ id, at, actor, note, unit, per, period, amount }: TopUp): JsonObject {
+export function writeTopUp({ id, at, actor, note, unit, per, period, amount }: TopUp): TopUpView {
   return { id, time: isoTime(at), actor, add: { [unit]: writeAmount(amount, unit) }, per, period, note };
 }

@@ -1,5 +1,5 @@
 /** `GET /v1/usage/records` and `/v1/usage/records/:id`: usage records of the calling key, or of any key for the admin. */
-import type { TokenFilter } from '../auth/usage-tokens.ts';
+import type { TokenFilter } from '../auth/key-views.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { type ParamValues, readParams } from '../http/query.ts';

@@ -1,7 +1,8 @@
 /** `POST /admin/keys` with a `scope`: creates a token that reads usage, or that of the lead of a team. */
 import { invalidField, readFields } from '../auth/body-fields.ts';
+import { TOKEN_FILTERS, type TokenFilter, type UsageToken } from '../auth/key-views.ts';
 import { readTeam } from '../auth/teams.ts';
-import { createUsageToken, TOKEN_FILTERS, type TokenFilter, type UsageToken } from '../auth/usage-tokens.ts';
+import { createUsageToken } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { readParams } from '../http/query.ts';
@@ -12,6 +13,7 @@ import { ok, type Result } from '../shared/result.ts';
 import type { Writable } from '../shared/writable.ts';
 import { recordAct } from './audit.ts';
 import { TEAM_TOKEN_BODY, TOKEN_BODY } from './bodies.ts';
+import type { NewTokenView } from './key-views.ts';
 import { FACT_FILTERS, KEY_FILTER } from './parameters.ts';
 import { readFactFilter } from './usage.ts';
 
@@ -25,7 +27,8 @@ export async function makeUsageToken(body: JsonObject, context: RequestContext):
   const { usageToken, token } = await createUsageToken(context.ports.store, fields.value, created_at);
   const { id, name, ...rest } = usageToken;
   await recordAct(context, { action: 'key_created', keyId: id, before: null, after: usageToken });
-  return jsonResponse({ id, name, key: token, ...rest }, 201);
+  const view: NewTokenView = { id, name, key: token, ...rest };
+  return jsonResponse(view, 201);
 }
 
 interface Fields {

@@ -1,8 +1,8 @@
 /** `GET /v1/usage` and `GET /v1/usage/refusals`: reports of metered usage and of refused requests, as JSON or CSV. */
 
 import { invalidField } from '../auth/body-fields.ts';
+import type { TokenFilter } from '../auth/key-views.ts';
 import { listTeams, TEAM_ID } from '../auth/teams.ts';
-import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import type { RequestContext } from '../http/context.ts';

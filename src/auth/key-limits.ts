@@ -476,8 +476,29 @@ function readBudget(value: unknown): Budget | string {
   return { unit, amount, per, mode };
 }
 
+/** A budget as requests set it and responses show it: its amount is under its unit. */
+export type WrittenBudget = {
+  readonly per: BudgetPeriod;
+  readonly mode: Budget['mode'];
+  readonly [unit: string]: number | string;
+};
+
+/** Limits as requests set them and responses show them. */
+export type WrittenLimits = {
+  /** A list where there are several, which all hold. */
+  readonly budget?: WrittenBudget | readonly WrittenBudget[];
+  readonly rpm?: number;
+  readonly tpm?: number;
+  readonly max_concurrent?: number;
+  readonly max_output_tokens?: number;
+  /** Of a team: the limits of each of its keys that sets none of that kind. */
+  readonly per_key?: WrittenLimits | null;
+  /** The limits of each user. */
+  readonly per_user?: WrittenLimits & { readonly max_users?: number };
+};
+
 /** The limits in the form in which requests set them; null where there are none. */
-export function writeLimits(limits: Limits): JsonObject | null {
+export function writeLimits(limits: Limits): WrittenLimits | null {
   const { rpm, tpm, maxConcurrent, maxOutputTokens, perUser, perKey } = limits;
   const [budget, ...windows] = budgetsOf(limits).map(writeBudget);
   const fields = {
@@ -492,14 +513,14 @@ export function writeLimits(limits: Limits): JsonObject | null {
   return Object.keys(fields).length === 0 ? null : fields;
 }
 
-function writeUserLimits(limits: Limits, { maxUsers }: UserLimits): JsonObject {
+function writeUserLimits(limits: Limits, { maxUsers }: UserLimits): NonNullable<WrittenLimits['per_user']> {
   return {
     ...writeLimits(limitsOfUser(limits)),
     ...(maxUsers !== DEFAULT_MAX_USERS && { max_users: maxUsers }),
   };
 }
 
-function writeBudget({ unit, amount, per, mode }: Budget): JsonObject {
+function writeBudget({ unit, amount, per, mode }: Budget): WrittenBudget {
   return { [unit]: writeAmount(amount, unit), per, mode };
 }
 
@@ -539,9 +560,10 @@ function earlier(budget: Budget): Budget {
 }
 
 /** Stored limits in the form in which requests set them. What cannot be read stays as it is. */
-export function showLimits(stored: JsonObject | null): JsonObject | null {
+export function showLimits(stored: JsonObject | null): WrittenLimits | null {
   const storedLimits = readLimits(stored ?? {});
-  return storedLimits.kind === 'invalid' ? stored : writeLimits(storedLimits.limits);
+  if (storedLimits.kind === 'invalid') return stored as WrittenLimits | null; // decode
+  return writeLimits(storedLimits.limits);
 }
 
 /** Bytes that windows, modes and weeks take in the stored limits. */

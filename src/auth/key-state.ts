@@ -106,8 +106,16 @@ function endOf(value: unknown): string | null {
   return readText(value) ?? null;
 }
 
+/** The state of a key in a response. */
+export type ShownState = {
+  readonly disabled?: true;
+  readonly rotated_at?: string;
+  /** Until when the secret before the last rotation is valid; null: it has ended. */
+  readonly old_key_expires_at?: string | null;
+};
+
 /** The state in a response. A secret that has ended is not shown. */
-export function showState({ disabled, secrets }: KeyState, nowMs: number): JsonObject {
+export function showState({ disabled, secrets }: KeyState, nowMs: number): ShownState {
   const { rotated_at, previous } = secrets ?? {};
   const isOverlap = previous !== undefined && Date.parse(previous.until) > nowMs;
   return {

@@ -13,6 +13,7 @@ import {
   type Secrets,
   showState,
 } from './key-state.ts';
+import type { KeyView, RevokedKey } from './key-views.ts';
 
 /** How long an isolate caches a gateway key. KV's own cache has the same minimum. */
 export const KEY_TTL_MS = 30_000;
@@ -176,8 +177,8 @@ export function applyChange(key: GatewayKey, { fields, rotation }: KeyChange): G
   return { ...key, ...fields, ...(secrets && { secrets }) };
 }
 
-/** A key in a response: its limits stand beside its other fields, as in the request that set them. */
-export function writeKey({ limits, disabled, secrets, ...key }: GatewayKey, nowMs: number): WrittenKey {
+/** A key as responses show it. */
+export function writeKey({ limits, disabled, secrets, ...key }: GatewayKey, nowMs: number): KeyView {
   const team = teamOf(limits);
   return {
     ...key,
@@ -186,8 +187,6 @@ export function writeKey({ limits, disabled, secrets, ...key }: GatewayKey, nowM
     ...showState({ expires_at: key.expires_at, disabled, secrets }, nowMs),
   };
 }
-
-type WrittenKey = Pick<GatewayKey, 'id' | 'name'> & JsonObject;
 
 /** A secret that a rotation made. */
 interface RotatedSecret {
@@ -265,14 +264,6 @@ const NO_JSON = {};
 export interface FoundKey {
   readonly key: GatewayKey;
   readonly digest: string;
-}
-
-/** A key that was revoked, and what it was called. */
-export interface RevokedKey {
-  readonly id: string;
-  readonly name: string;
-  readonly created_at: string;
-  readonly revoked_at: string;
 }
 
 /** Keeps a revoked key for listings. */

@@ -1,6 +1,7 @@
 /** Teams: limits and models that several keys share. The ledger object of a team decides; KV has a copy for listings and for the isolates. */
 import type { JsonObject } from '../shared/json.ts';
 import { encodeLimits, limitsInTeam, readLimits, showLimits } from './key-limits.ts';
+import type { TeamView } from './key-views.ts';
 import { decodeKey, encodeKey, type GatewayKey, type KeyStore, listEntries, metadataOf } from './keys.ts';
 import { type PeopleFields, peopleFields } from './people.ts';
 
@@ -52,7 +53,7 @@ export async function listTeams(store: KeyStore): Promise<readonly Team[]> {
   return [...entries.values()].flatMap((stored) => decodeKey(stored) ?? []);
 }
 
-/** A team in a response: its limits stand beside its other fields, as in the request that set them. */
+/** A team as responses show it. */
 export function writeTeam({
   id,
   name,
@@ -60,7 +61,7 @@ export function writeTeam({
   limits,
   created_at,
   ...people
-}: Team & PeopleFields): JsonObject {
+}: Team & PeopleFields): TeamView {
   return { id, name, models, created_at, ...peopleFields(people), ...showLimits(limits) };
 }
 

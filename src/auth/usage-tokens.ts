@@ -1,24 +1,7 @@
 /** Tokens that read usage and call no models, for BI, shared links, and leads of teams, who also manage the keys of their team. KV has their SHA-256 only, apart from the gateway keys. */
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { TOKEN_FILTERS, type TokenFilter, type UsageToken } from './key-views.ts';
 import { type KeyStore, keyId, listEntries, metadataOf, randomSecret, sameDigest, sha256 } from './keys.ts';
-
-/** What a token is bound to: the parameters of its requests for usage. */
-export const TOKEN_FILTERS = ['key', 'provider', 'user', 'session', 'app', 'tag'] as const;
-export type TokenFilter = { readonly [Name in (typeof TOKEN_FILTERS)[number] | 'team']?: string };
-
-export interface UsageToken {
-  readonly id: string;
-  readonly name: string;
-  /** `team`: it also manages the keys of its team, to whose usage it is bound. */
-  readonly scope: 'usage' | 'team';
-  /** With the scope `team`. */
-  readonly team?: string;
-  /** Null: it reads the usage of all keys. */
-  readonly filter: TokenFilter | null;
-  /** ISO 8601, or null: never. */
-  readonly expires_at: string | null;
-  readonly created_at: string;
-}
 
 /** Not that of gateway keys, so that no route takes a token where it takes a key. */
 const TOKEN_PREFIX = 'weir-usage_';

@@ -14,8 +14,9 @@ import {
   UNREADABLE_PEOPLE,
 } from '../auth/caller.ts';
 import { callerId } from '../auth/caller-ids.ts';
+import type { UsageToken } from '../auth/key-views.ts';
 import { TOKEN_PREFIX } from '../auth/keys.ts';
-import { findUsageToken, isUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
+import { findUsageToken, isUsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import { isUnreadable, type Secret } from '../canonical/secret.ts';
 import { NO_KEY } from '../metering/refusals.ts';

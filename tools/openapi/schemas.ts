@@ -3,8 +3,8 @@ import { KEY_BODY, TEAM_BODY, TEAM_TOKEN_BODY, TOKEN_BODY } from '../../src/api/
 import type { RecordView } from '../../src/api/record-view.ts';
 import type { BodyField } from '../../src/auth/body-fields.ts';
 import { KEY_FACTS, type KeyFacts } from '../../src/auth/key-facts.ts';
+import { TOKEN_FILTERS, type UsageToken } from '../../src/auth/key-views.ts';
 import type { GatewayKey } from '../../src/auth/keys.ts';
-import { TOKEN_FILTERS, type UsageToken } from '../../src/auth/usage-tokens.ts';
 import { ERRORS } from '../../src/canonical/error.ts';
 import { FAULTS } from '../../src/canonical/fault.ts';
 import { CLIENTS, COST_SOURCES, type RecordedAttempt, STATUSES } from '../../src/metering/record.ts';

@@ -130,7 +130,7 @@ export interface KeyNames {
   readonly nameOf: (id: string) => string;
 }
 
-const NO_KEYS: Keys = { data: [], tokens: [], revoked: [], budget_units: [] };
+const NO_KEYS: Keys = { object: 'list', data: [], tokens: [], revoked: [], budget_units: [] };
 
 /** @param refreshes incremented to load them again */
 export function useKeyNames(refreshes = 0): KeyNames {

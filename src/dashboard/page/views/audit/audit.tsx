@@ -100,16 +100,19 @@ export function columnsOf(names: KeyNames, params: Params): readonly Column<Audi
       head: 'Key',
       look: 'name',
       value: (entry) => nameOf(entry, names),
-      cell: (entry) => (
-        <button
-          type="button"
-          class="link"
-          onClick={() => goTo('audit', params, { key: entry.key_id })}
-          title={entry.key_id}
-        >
-          <Name text={nameOf(entry, names)} title={entry.key_id} />
-        </button>
-      ),
+      cell: (entry) =>
+        entry.key_id === undefined ? (
+          <Name text={nameOf(entry, names)} title={entry.team} />
+        ) : (
+          <button
+            type="button"
+            class="link"
+            onClick={() => goTo('audit', params, { key: entry.key_id })}
+            title={entry.key_id}
+          >
+            <Name text={nameOf(entry, names)} title={entry.key_id} />
+          </button>
+        ),
     },
     { head: 'What', value: ({ action }) => ACTIONS[action] ?? action },
     {
@@ -129,10 +132,11 @@ export function columnsOf(names: KeyNames, params: Params): readonly Column<Audi
   ];
 }
 
-/** The name of the key at that time, or of today. */
-function nameOf({ key_id, before, after }: AuditEntry, { nameOf: currentName }: KeyNames): string {
+/** The name of the key at that time, or of today; of a team its name, or its id. */
+function nameOf({ key_id, team, before, after }: AuditEntry, { nameOf: currentName }: KeyNames): string {
   const name = after?.name ?? before?.name;
-  return typeof name === 'string' && name !== '' ? name : currentName(key_id);
+  if (typeof name === 'string' && name !== '') return name;
+  return key_id === undefined ? team : currentName(key_id);
 }
 
 function wordsOf(entry: AuditEntry): string {

@@ -87,7 +87,7 @@ export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
           ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
           ['Keys', count(standing.value?.keys ?? keys.length)],
           ...(standing.value === null ? [] : limitFacts(standing.value, team.budget)),
-          per_key !== undefined && ['Each key', limitsInWords(per_key)],
+          per_key ? ['Each key', limitsInWords(per_key)] : false,
           per_user !== undefined && ['Each user', limitsInWords({ per_user })],
           ['Created', date(created_at)],
         ]}

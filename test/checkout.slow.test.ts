@@ -39,40 +39,36 @@ test('.dev.vars.example is committed and has only names', () => {
 test.each([
   ['build', [], /exiting now/],
   ['dev', ['--', '--port', '0'], /Ready on/],
-])(
-  'npm run %s sends no telemetry and no request to Cloudflare',
-  async (script, args, line) => {
-    const requested: string[] = [];
-    // All its requests go through this proxy, which rejects them.
-    const proxy = createServer((_, response) => response.writeHead(502).end());
-    proxy.on('connect', ({ url = '' }, socket) => {
-      requested.push(url);
-      socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
-    });
-    proxy.listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    const address = proxy.address();
-    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-    const home = await mkdtemp(join(tmpdir(), 'weir-home-'));
-    const { WRANGLER_SEND_METRICS: _, CLOUDFLARE_CF_FETCH_ENABLED: __, CI: ___, ...env } = process.env;
-    const proxied = { HTTPS_PROXY: url, https_proxy: url, HTTP_PROXY: url, http_proxy: url, NO_PROXY: '' };
-    const child = spawn('npm', ['run', script, ...args], {
-      cwd: ROOT,
-      // An empty home directory, in which telemetry is not turned off; a process group, to end all processes.
-      env: { ...env, ...proxied, HOME: home, XDG_CONFIG_HOME: home },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    const exited = once(child, 'exit');
-    await untilSaid(child, line);
-    if (script === 'dev' && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
-    await exited;
-    proxy.close();
-    await rm(home, { recursive: true, maxRetries: 5 });
-    expect(requested.filter((host) => host.includes('cloudflare'))).toEqual([]);
-  },
-  60_000,
-);
+])('npm run %s sends no telemetry and no request to Cloudflare', async (script, args, line) => {
+  const requested: string[] = [];
+  // All its requests go through this proxy, which rejects them.
+  const proxy = createServer((_, response) => response.writeHead(502).end());
+  proxy.on('connect', ({ url = '' }, socket) => {
+    requested.push(url);
+    socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const address = proxy.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  const home = await mkdtemp(join(tmpdir(), 'weir-home-'));
+  const { WRANGLER_SEND_METRICS: _, CLOUDFLARE_CF_FETCH_ENABLED: __, CI: ___, ...env } = process.env;
+  const proxied = { HTTPS_PROXY: url, https_proxy: url, HTTP_PROXY: url, http_proxy: url, NO_PROXY: '' };
+  const child = spawn('npm', ['run', script, ...args], {
+    cwd: ROOT,
+    // An empty home directory, in which telemetry is not turned off; a process group, to end all processes.
+    env: { ...env, ...proxied, HOME: home, XDG_CONFIG_HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const exited = once(child, 'exit');
+  await untilSaid(child, line);
+  if (script === 'dev' && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+  await exited;
+  proxy.close();
+  await rm(home, { recursive: true, maxRetries: 5 });
+  expect(requested.filter((host) => host.includes('cloudflare'))).toEqual([]);
+});
 
 test('npm run build uploads the bundle that the end-to-end tests run, in ASCII', async () => {
   execFileSync('npm', ['run', 'build'], { cwd: ROOT, stdio: 'ignore' });

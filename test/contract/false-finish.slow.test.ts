@@ -35,7 +35,7 @@ import { stepOf } from '../random-run.ts';
 import { optionsOf, REQUEST_ID } from './convert.ts';
 import { framed, readRecordings, recordingsNote } from './recordings.ts';
 
-const STEP = stepOf(3, 3);
+const STEP = stepOf(5, 5);
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 

@@ -56,7 +56,7 @@ function eventsOf(text: string): string[] {
 /** Places that are spread over the stream, with the last two. */
 function placesIn(count: number): number[] {
   const all = Array.from({ length: count }, (_, place) => place);
-  const step = stepOf(Math.max(1, Math.floor(count / SAMPLED_PLACES)), 2);
+  const step = stepOf(Math.max(1, Math.floor(count / SAMPLED_PLACES)), 5);
   return all.filter((place) => place % step === 0 || place >= count - 2);
 }
 

@@ -23,7 +23,7 @@ const MARK = '"<digits>"';
 /** Events of one form that are tried: the first, those that the fast path learns from and copies, and the last. */
 const EVENTS_OF_A_FORM = 4;
 /** One of so many places is tried. */
-const SAMPLED = stepOf(41, 3);
+const SAMPLED = stepOf(41, 7);
 
 /** What a client has of an output, in the same form for every protocol. */
 interface Seen {

@@ -35,7 +35,7 @@ const CONVERSION: Conversion = {
   protocol: bedrockConverse,
 };
 /** `npm test` tries one of so many positions. */
-const SAMPLED = stepOf(97, 23);
+const SAMPLED = stepOf(97, 47);
 
 /** What a client has of an output. */
 interface Seen {

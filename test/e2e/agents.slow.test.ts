@@ -31,7 +31,7 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 const baseURL = `${gateway.url}/v1`;
 
 const ALL = [...MODELS, ...SIGNING];
-const modelsOf = (shift: number) => oneIn(stepOf(2, 2), ALL, shift);
+const modelsOf = (shift: number) => oneIn(stepOf(3, 3), ALL, shift);
 
 /** Expects that no request of the loop was rejected, and that the last one has every call and its result. */
 function expectWholeLoop(requestsBefore: number): void {

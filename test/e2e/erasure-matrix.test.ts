@@ -213,7 +213,6 @@ describe.each<[users: string, vars: Readonly<Record<string, string>>]>([
       await control(`fire?name=${encodeURIComponent(ERASURES)}`);
       expect((await gateway.fetch(`/v1/admin/erasures/${textOf(id)}`, { headers: ADMIN })).status).toBe(404);
     },
-    120_000,
   );
 
   test.runIf(sampleOf(users === 'hash', true))(
@@ -251,6 +250,5 @@ describe.each<[users: string, vars: Readonly<Record<string, string>>]>([
       for (let n = 0; n < 3; n++) await control('daily');
       expect(await gateway.entries('eras')).toEqual([]);
     },
-    60_000,
   );
 });

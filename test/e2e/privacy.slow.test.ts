@@ -117,60 +117,54 @@ describe.each(CONFIGURATIONS)('Y2 USERS=%s', (users, settings) => {
     return { authorization: `Bearer ${textOf((await jsonOf(response)).key)}` };
   }
 
-  test.each(LEDGERS)(
-    'requests of every source and route with %j',
-    async (ledger) => {
-      await gateway.set(varsOf(ledger));
-      const [own, limited, fixed] = [
-        await makeKey({}),
-        await makeKey({ rpm: 10_000, budget: { USD: 100, per: 'day' } }),
-        await makeKey({ user: FIXED }),
-      ];
-      const count = () => gateway.logs().filter((line) => line.includes('"on_record"')).length;
-      const before = count();
-      for (const [source, nameWith] of Object.entries(SOURCES)) {
-        const { headers = {}, body = {} } = nameWith(
-          source === 'claude' ? 'qx-zj-claude' : `Qxzj-${source}`,
-          team,
-        );
-        const others =
-          source === 'access' || source === 'service' ? [{}] : source === 'header' ? [limited, fixed] : [];
-        for (const credential of [own, ...others]) {
-          for (const [path, fields] of ROUTES) {
-            const sent = { headers: { ...credential, ...headers } };
-            const response = await gateway.post(path, { ...fields, ...body }, sent);
-            const text = await response.text();
-            // A response of Responses has the fields of its request.
-            const isEcho = path.startsWith('/v1/responses') && response.ok;
-            returned.push(JSON.stringify([...response.headers]), isEcho ? '' : text);
-          }
-          const paths = ['/v1/usage?group_by=user,session', '/v1/usage/records', '/v1/usage/refusals'];
-          if (credential !== fixed) paths.push('/v1/key');
-          for (const path of paths)
-            await keep(await gateway.fetch(path, { headers: { ...credential, ...headers } }));
-        }
-      }
-      // The last record is that of the last completion.
-      await gateway.logged(
-        (lines) => lines.filter(({ event }) => event === 'on_record').length > before + 100,
+  test.each(LEDGERS)('requests of every source and route with %j', async (ledger) => {
+    await gateway.set(varsOf(ledger));
+    const [own, limited, fixed] = [
+      await makeKey({}),
+      await makeKey({ rpm: 10_000, budget: { USD: 100, per: 'day' } }),
+      await makeKey({ user: FIXED }),
+    ];
+    const count = () => gateway.logs().filter((line) => line.includes('"on_record"')).length;
+    const before = count();
+    for (const [source, nameWith] of Object.entries(SOURCES)) {
+      const { headers = {}, body = {} } = nameWith(
+        source === 'claude' ? 'qx-zj-claude' : `Qxzj-${source}`,
+        team,
       );
-      for (const query of ['group_by=user', 'group_by=app', 'group_by=session', 'group_by=user&format=csv'])
-        await keep(await gateway.fetch(`/v1/usage?${query}`, { headers: own }));
-      const { data } = await keep(await gateway.fetch('/v1/usage/records?limit=1000', { headers: own }));
-      const { total } = await keep(await gateway.fetch('/v1/usage?user=Qxzj-header', { headers: own }));
-      if (ledger.LEDGER_DOWN !== undefined) {
-        await expect.poll(async () => (await gateway.entries('stranded/')).length).toBeGreaterThan(10);
-      } else {
-        const stored = objectsOf(data).map(({ user }) => user);
-        const isHash = (user: unknown) => /^h_[0-9a-f]{24}$/.test(String(user));
-        expect(stored.length).toBeGreaterThan(50);
-        expect(stored.filter((user) => (users === 'hash' ? !isHash(user) : user !== null))).toEqual([]);
-        expect(Number(objectOf(total).requests) > 0).toBe(users === 'hash');
+      const others =
+        source === 'access' || source === 'service' ? [{}] : source === 'header' ? [limited, fixed] : [];
+      for (const credential of [own, ...others]) {
+        for (const [path, fields] of ROUTES) {
+          const sent = { headers: { ...credential, ...headers } };
+          const response = await gateway.post(path, { ...fields, ...body }, sent);
+          const text = await response.text();
+          // A response of Responses has the fields of its request.
+          const isEcho = path.startsWith('/v1/responses') && response.ok;
+          returned.push(JSON.stringify([...response.headers]), isEcho ? '' : text);
+        }
+        const paths = ['/v1/usage?group_by=user,session', '/v1/usage/records', '/v1/usage/refusals'];
+        if (credential !== fixed) paths.push('/v1/key');
+        for (const path of paths)
+          await keep(await gateway.fetch(path, { headers: { ...credential, ...headers } }));
       }
-      records += count() - before;
-    },
-    120_000,
-  );
+    }
+    // The last record is that of the last completion.
+    await gateway.logged((lines) => lines.filter(({ event }) => event === 'on_record').length > before + 100);
+    for (const query of ['group_by=user', 'group_by=app', 'group_by=session', 'group_by=user&format=csv'])
+      await keep(await gateway.fetch(`/v1/usage?${query}`, { headers: own }));
+    const { data } = await keep(await gateway.fetch('/v1/usage/records?limit=1000', { headers: own }));
+    const { total } = await keep(await gateway.fetch('/v1/usage?user=Qxzj-header', { headers: own }));
+    if (ledger.LEDGER_DOWN !== undefined) {
+      await expect.poll(async () => (await gateway.entries('stranded/')).length).toBeGreaterThan(10);
+    } else {
+      const stored = objectsOf(data).map(({ user }) => user);
+      const isHash = (user: unknown) => /^h_[0-9a-f]{24}$/.test(String(user));
+      expect(stored.length).toBeGreaterThan(50);
+      expect(stored.filter((user) => (users === 'hash' ? !isHash(user) : user !== null))).toEqual([]);
+      expect(Number(objectOf(total).requests) > 0).toBe(users === 'hash');
+    }
+    records += count() - before;
+  });
 
   test('left no name in responses, headers, reports, logs and hooks', () => {
     expect(records).toBeGreaterThan(300);

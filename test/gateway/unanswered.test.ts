@@ -322,7 +322,6 @@ describe('R7 an outage that may be billed, for a key with limits', () => {
       // It is tried again, so that its end is seen.
       expect(Math.max(...perMinute.slice(-2)), String(perMinute)).toBeGreaterThan(0);
     },
-    60_000,
   );
 });
 

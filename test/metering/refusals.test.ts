@@ -88,23 +88,19 @@ describe('M6 the counts of an isolate', () => {
     ['two a second', 500],
     ['one a minute', 60_000],
     ['one every quarter of an hour', 15 * 60_000],
-  ])(
-    'a day of refusals (%s) causes at most 180 writes, and all are counted',
-    async (_, everyMs) => {
-      const isolate = new Isolate();
-      let refused = 0;
-      for (let ms = 0; ms < 24 * HOUR; ms += everyMs, refused++) {
-        isolate.request('none', 'invalid_api_key');
-        await isolate.pass(everyMs);
-      }
-      await isolate.pass(HOUR);
-      isolate.request('a');
-      await isolate.pass(HOUR);
-      expect(isolate.batches.length).toBeLessThanOrEqual(180);
-      expect(isolate.written).toBe(refused);
-    },
-    60_000,
-  );
+  ])('a day of refusals (%s) causes at most 180 writes, and all are counted', async (_, everyMs) => {
+    const isolate = new Isolate();
+    let refused = 0;
+    for (let ms = 0; ms < 24 * HOUR; ms += everyMs, refused++) {
+      isolate.request('none', 'invalid_api_key');
+      await isolate.pass(everyMs);
+    }
+    await isolate.pass(HOUR);
+    isolate.request('a');
+    await isolate.pass(HOUR);
+    expect(isolate.batches.length).toBeLessThanOrEqual(180);
+    expect(isolate.written).toBe(refused);
+  });
 
   test('keys beyond the bound share one row for each code', async () => {
     const isolate = new Isolate();

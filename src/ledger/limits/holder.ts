@@ -368,7 +368,8 @@ export class Holder {
     if (limits === null) return STALE;
     if (this.#ports.level === 'key' && (limits.team ?? NO_TEAM) !== this.#team) return MOVED;
     // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
-    if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
+    if (limits === NO_LIMITS && this.#ports.level !== 'team')
+      throw new UnreadableRow('the object has no limits, and the request lists none');
     const own = this.#own(limits);
     const needs = asking.needs(limits, own, now);
     const day = asking.day() ?? dayOf(now);
@@ -524,12 +525,13 @@ export class Holder {
 
   /**
    * Registers a child whose object is new. A repeated call changes nothing.
-   * @param listed the limits that KV lists for the key
+   * @param ofKey the limits that KV lists for the key
    * @param hash of the name: what an erased user has spent is remembered under it
    * @throws UnreadableRow
    */
-  async openChild(child: string, listed: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
-    const { transaction, now, isRevoked } = this.#ports;
+  async openChild(child: string, ofKey: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
+    const { transaction, now, isRevoked, level } = this.#ports;
+    const listed = level === 'team' ? null : ofKey;
     if (isRevoked()) return { kind: 'revoked' };
     this.#follow(listed);
     // The team may have limits for the users of its keys.
@@ -544,8 +546,10 @@ export class Holder {
   }
 
   /** Applies the message of a child at once, then grants what it needs. Before a need is refused, other children return what they hold in advance. */
-  async lend(message: LeaseMessage): Promise<LeaseAnswer> {
-    const { transaction, now, isRevoked } = this.#ports;
+  async lend(sent: LeaseMessage): Promise<LeaseAnswer> {
+    const { transaction, now, isRevoked, level } = this.#ports;
+    // The limits of a key are not those of its team, which may have none.
+    const message = level === 'team' ? { ...sent, limits: null } : sent;
     const isClosed = isRevoked();
     if (!isClosed) this.#follow(message.limits ?? null);
     // All grants of a message count in one day, also if it ends while other children return what they hold.

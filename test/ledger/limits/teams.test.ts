@@ -251,3 +251,59 @@ test.each(['before', 'after'] as const)(
     expect([spentAt(tree, 't'), spentAt(tree, 'z')]).toEqual([10, 20]);
   },
 );
+
+test('G13 a team without limits does not take those of its first key', async () => {
+  const tree = new HolderNetwork();
+  tree.add('t', 'team');
+  tree.add('t/k', 'key', { rpm: 1 });
+  tree.add('t/l', 'key');
+  const listed = { rpm: 1, team: 't' };
+  expect(await tree.reserveAt('t/k', 'a', { limits: listed })).toMatchObject({ kind: 'reserved' });
+  expect(await tree.reserveAt('t/k', 'b', { limits: listed })).toMatchObject({ kind: 'refused', by: 'key' });
+  for (const id of ['c', 'd', 'e'])
+    expect(await tree.reserveAt('t/l', id, { limits: { team: 't' } })).toMatchObject({ kind: 'reserved' });
+  expect(tree.at('t').limits.limits().rpm).toBeNull();
+});
+
+const PERSON = { ada: 't/access_ada', bob: 't/access_bob' };
+
+test('Y12 people of a team are users of it: per_user for each, and its budget for them and its keys together', async () => {
+  const tree = network({ ...TEAM, per_key: { rpm: 9 }, per_user: { budget: { tokens: 300 }, max_users: 2 } });
+  tree.add('t/k', 'key');
+  for (const path of Object.values(PERSON)) tree.add(path, 'user');
+  const by = async (path: string, id: string) => {
+    const answer = await tree.reserveAt(path, id);
+    return answer.kind === 'refused' ? answer.by : answer.kind;
+  };
+  const asked = [];
+  for (const id of ['a', 'b', 'c', 'd']) asked.push(await by(PERSON.ada, id));
+  expect(asked).toEqual(['reserved', 'reserved', 'reserved', 'user']);
+  for (const id of ['e', 'f', 'g']) expect(await by(PERSON.bob, id)).toBe('reserved');
+  for (const id of ['h', 'i', 'j', 'k']) expect(await by('t/k', id)).toBe('reserved');
+  expect(await by('t/k', 'l')).toBe('team');
+  expect(reservedAt(tree, 't')).toBe(1000);
+});
+
+test('Y12 keys of a team do not count in max_users, and people not as its keys', async () => {
+  const tree = network({ ...TEAM, per_user: { rpm: 5, max_users: 1 } });
+  for (const path of ['t/k', 't/l']) tree.add(path, 'key');
+  for (const path of Object.values(PERSON)) tree.add(path, 'user');
+  for (const [n, path] of ['t/k', 't/l', PERSON.ada].entries())
+    expect(await tree.reserveAt(path, `r${n}`)).toMatchObject({ kind: 'reserved' });
+  expect(await tree.reserveAt(PERSON.bob, 's')).toEqual({ kind: 'shared' });
+  const { children } = tree.at('t').limits;
+  expect([children.members, children.people(9)]).toEqual([2, ['access_ada']]);
+});
+
+test('Y12 a person of a deleted team gets no further requests, and what ran is counted', async () => {
+  const tree = network({ ...TEAM, per_user: { rpm: 5 } });
+  tree.add(PERSON.ada, 'user');
+  await tree.reserveAt(PERSON.ada, 'a');
+  tree.at('t').isRevoked = true;
+  tree.settleAt(PERSON.ada, 'a', 60);
+  await tree.wait(MINUTE);
+  expect([spentAt(tree, 't'), reservedAt(tree, 't')]).toEqual([60, 0]);
+  expect(await tree.reserveAt(PERSON.ada, 'b')).toEqual({ kind: 'revoked' });
+  expect(await tree.at(PERSON.ada).limits.drain(null)).toBe(true);
+  expect(tree.at('t').limits.children.people(9)).toEqual([]);
+});

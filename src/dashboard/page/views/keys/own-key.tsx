@@ -29,6 +29,7 @@ export function OwnKey() {
       <Facts
         facts={[
           ['Name', <bdi>{value.name || value.user || value.id}</bdi>],
+          value.team_name !== undefined && ['Team', <bdi>{value.team_name}</bdi>],
           ['Models', <bdi>{value.models?.join(', ') ?? 'all'}</bdi>],
           ['Expires', value.expires_at === null ? 'never' : date(value.expires_at)],
           ...limitFacts(value, limits?.budget),

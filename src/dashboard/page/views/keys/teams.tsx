@@ -61,7 +61,7 @@ interface TeamPageProps {
 
 export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
   const { api } = useSession();
-  const { id, name, models, created_at, per_key, per_user } = team;
+  const { id, name, models, created_at, per_key, per_user, people, groups } = team;
   const standing = useLoad<TeamStatus>(
     (signal) => api.get(`/v1/admin/teams/${id}`, {}, signal),
     [api, id],
@@ -86,6 +86,9 @@ export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
           ['Id', <bdi class="code">{id}</bdi>],
           ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
           ['Keys', count(standing.value?.keys ?? keys.length)],
+          people !== undefined && ['People', <bdi>{people.join(', ')}</bdi>],
+          groups !== undefined && ['Groups', <bdi>{groups.join(', ')}</bdi>],
+          team.default === true && ['Default', 'for people whom no team lists'],
           ...(standing.value === null ? [] : limitFacts(standing.value, team.budget)),
           per_key ? ['Each key', limitsInWords(per_key)] : false,
           per_user !== undefined && ['Each user', limitsInWords({ per_user })],

@@ -37,7 +37,7 @@ export type PeopleChange = { readonly [Field in keyof PeopleFields]: PeopleField
 export const NOBODY: PeopleChange = { people: null, groups: null, default: null };
 
 /** The groups in a token. What is absent or cannot be read is no membership, and not the same as no groups. */
-export type Groups =
+type Groups =
   | { readonly kind: 'known'; readonly names: readonly string[] }
   | { readonly kind: 'unknown'; readonly reason: string };
 
@@ -121,7 +121,7 @@ function isTexts(value: unknown): value is readonly string[] {
 }
 
 /** The team of a person: `none`, or `unknown` where a group may decide it and the token's groups are not known. */
-export type FoundTeam =
+type FoundTeam =
   | { readonly kind: 'team'; readonly id: string }
   | { readonly kind: 'none' }
   | { readonly kind: 'unknown'; readonly reason: string };

@@ -182,7 +182,7 @@ export interface SettleCalls {
 }
 
 /** What a key has, and a team as well. */
-export interface OwnLimitCalls extends Pick<ParentCalls, 'openUser' | 'lease'>, Pick<KeyCalls, 'changeKey'> {
+export interface OwnLimitCalls extends ParentCalls, Pick<KeyCalls, 'changeKey'> {
   /** @param listed the limits that KV lists for the key, for an object that never had any */
   standing(listed?: JsonObject | null): Promise<KeyStanding>;
   /** Raises the current period of one budget. A repeated call changes nothing. */

@@ -29,7 +29,7 @@ type PeoplePorts = Pick<RolePorts, 'sql' | 'transaction' | 'store' | 'startTimer
 type Team = Pick<TeamRules, 'id' | 'created_at'>;
 
 export class PeopleRole implements Role, PeopleCalls {
-  readonly kind = 'who falls under which team';
+  readonly kind = 'the people of teams';
   readonly jobs = [];
   readonly hasWork = false;
   readonly #ports: PeoplePorts;

@@ -193,12 +193,6 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
     await this.noteAlerts();
   }
 
-  async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {
-    await this.ports.alarm.read();
-    await this.holder.settleUnreserved(id, charge, day);
-    await this.noteAlerts();
-  }
-
   async returnLease(): Promise<void> {
     await this.ports.alarm.read();
     await this.holder.returnLease();

@@ -1,6 +1,7 @@
 /** What the objects of keys and of teams have in common: limits of their own, with alerts, and holders that lease from them. */
 import type { KeyStanding, NewTopUp, TopUpResult } from '../../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore } from '../../auth/keys.ts';
+import type { Charge } from '../../metering/record.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { OwnLimitCalls } from '../ledger-calls.ts';
 import type { LeaseAnswer, LeaseMessage, OpenAnswer, ParentCalls } from '../limits/allowance.ts';
@@ -162,6 +163,12 @@ export abstract class LimitedRole implements OwnLimitCalls {
   async openUser(child: string, listed: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
     await this.ports.alarm.read();
     return this.holder.openChild(child, listed, hash);
+  }
+
+  async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {
+    await this.ports.alarm.read();
+    await this.holder.settleUnreserved(id, charge, day);
+    await this.noteAlerts();
   }
 
   async lease(message: LeaseMessage): Promise<LeaseAnswer> {

@@ -6,6 +6,7 @@ import {
   ERASURES,
   FIRST_DIRECTORY,
   type LedgerStub,
+  PEOPLE,
   teamObject,
   userObject,
 } from '../../../src/ledger/ledger-calls.ts';
@@ -23,7 +24,9 @@ afterAll(() => ledgers[Symbol.asyncDispose]());
 /** Of keys and users. */
 const SETTLE: readonly Method[] = ['settleReservation', 'settleUnreserved', 'returnLease'];
 /** Of keys and teams. */
-const OWN_LIMITS: readonly Method[] = ['openUser', 'lease', 'standing', 'addToBudget', 'changeKey'];
+const OWN_LIMITS: readonly Method[] = [
+  ...(['openUser', 'lease', 'settleUnreserved', 'standing', 'addToBudget', 'changeKey'] as const),
+];
 const RECORDS: readonly Method[] = [
   ...(['settle', 'find', 'list', 'report', 'reportUnsent', 'sendSums', 'readUser', 'eraseUser'] as const),
   ...(['usersOfRecords', 'compareCache'] as const),
@@ -41,7 +44,13 @@ const ROLES: readonly (readonly [kind: string, name: string, methods: readonly M
     userObject('key-1', 'ann'),
     [...SETTLE, 'reserveForUser', 'userStanding', 'userSpent', 'eraseLimits', 'clearUser'],
   ],
-  ['a team', teamObject('team-1'), [...OWN_LIMITS, 'deleteTeam']],
+  [
+    'a user',
+    userObject(teamObject('team-1'), 'access_1'),
+    [...SETTLE, 'reserveForUser', 'userStanding', 'userSpent', 'eraseLimits', 'clearUser'],
+  ],
+  ['a team', teamObject('team-1'), [...OWN_LIMITS, 'deleteTeam', 'peopleAmong']],
+  ['the people of teams', PEOPLE, ['changePeople']],
   [
     'a directory',
     DIRECTORIES[3] ?? '',

@@ -31,7 +31,7 @@ export const KEY_BODY = {
 };
 
 /** Who falls under a team without a key. */
-export const PEOPLE_BODY = {
+const PEOPLE_BODY = {
   /** globs over addresses, as *@example.com; without an @ over names of service tokens */
   people: listField({
     maxItems: MAX_ENTRIES,

@@ -517,6 +517,30 @@ describe('A11 Converse, requests', () => {
     },
   );
 
+  test.each([
+    [400, "This model doesn't support citations."],
+    [400, 'Citations are not supported in tool result documents.'],
+    [
+      400,
+      "This model doesn't support the toolConfig.toolChoice.tool field. Remove toolConfig.toolChoice.tool and try again.",
+    ],
+    [400, "This model doesn't support documents."],
+  ])('a refusal of what Weir never changes: %s "%s", once, in its words', async (status, message) => {
+    const refused = { kind: 'refuse', status, body: JSON.stringify({ message }) } as const;
+    const routed = new RoutedGateway({ [CLAUDE]: [refused] }, ENTRY_ENV);
+    const fields = ofMessages({ type: 'document', title: 'facts', source: facts, citations });
+    const tools = [{ name: 'look', input_schema: { type: 'object' } }];
+    const asked = { model: `aws/${CLAUDE}`, ...fields, tools, tool_choice: { type: 'tool', name: 'look' } };
+    const response = await routed.ask(asked as JsonObject, {}, '/v1/messages');
+    const { error } = decodeObject(await response.text()) ?? {};
+    expect([response.status, objectOf(error).type, routed.requests.length]).toEqual([
+      400,
+      'invalid_request_error',
+      1,
+    ]);
+    expect(textOf(objectOf(error).message)).toBe(`aws: ${message}`);
+  });
+
   test('a file of a client of chat that is to be cited: with citations at Claude', async () => {
     const file = { filename: 'p.pdf', file_data: 'data:application/pdf;base64,QUJD' };
     const messages = [{ role: 'user', content: [{ type: 'file', file, citations }] }];

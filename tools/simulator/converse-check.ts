@@ -11,8 +11,18 @@ const FIELDS = [
 ];
 const BLOCKS = [
   ...['text', 'image', 'document', 'video', 'toolUse', 'toolResult', 'reasoningContent', 'cachePoint'],
-  ...['guardContent', 'searchResult'],
+  ...['guardContent', 'searchResult', 'citationsContent', 'audio'],
 ];
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultContentBlock.html (2026-11-29) */
+const RESULT_BLOCKS = ['text', 'json', 'image', 'document', 'video', 'searchResult'];
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_SystemContentBlock.html (2026-11-29) */
+const SYSTEM_BLOCKS = ['text', 'cachePoint', 'guardContent'];
+/** "You can only include images and documents if the role is user": https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-29) */
+const OF_USER = ['image', 'document', 'video', 'toolResult'];
+const OF_ASSISTANT = ['toolUse', 'citationsContent', 'reasoningContent'];
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html and _DocumentSource (2026-11-29) */
+const FORMATS = ['pdf', 'csv', 'doc', 'docx', 'xls', 'xlsx', 'html', 'txt', 'md'];
+const SOURCES = ['bytes', 's3Location', 'text', 'content'];
 
 /** What a family refuses. */
 export interface ConverseModel {
@@ -22,6 +32,7 @@ export interface ConverseModel {
   readonly takesNamedChoice: boolean;
   readonly takesDefinitions: boolean;
   readonly cachePoints: 'everywhere' | 'outside tools' | 'nowhere';
+  readonly takesCitations?: true;
 }
 
 /** The message of a 400, or undefined: the request is valid. */
@@ -34,11 +45,23 @@ export function converseProblem(body: JsonObject, model: ConverseModel): string 
   for (const [at, { role, content }] of messages.entries()) {
     if (role !== (at % 2 === 0 ? 'user' : 'assistant'))
       return 'A conversation must alternate between user and assistant roles.';
-    const problem = contentProblem(objectsOf(content), `messages.${at}.content`, model);
+    const blocks = objectsOf(content);
+    const foreign = role === 'user' ? OF_ASSISTANT : OF_USER;
+    const kind = blocks.flatMap((block) => Object.keys(block)).find((one) => foreign.includes(one));
+    if (kind !== undefined)
+      return `The ContentBlock object at messages.${at}.content has ${kind}, which the role ${textOf(role)} may not have.`;
+    const problem = contentProblem(blocks, `messages.${at}.content`, model);
     if (problem !== undefined) return problem;
+    const hasDocument = blocks.some(({ document }) => document !== undefined);
+    if (hasDocument && !blocks.some(({ text }) => text !== undefined))
+      return 'A text block is required when a document is included in the message.';
   }
   return (
-    callsProblem(messages, body) ?? toolsProblem(objectOf(body.toolConfig), model) ?? namesProblem(messages)
+    systemProblem(objectsOf(body.system)) ??
+    citationsProblem(messages) ??
+    callsProblem(messages, body) ??
+    toolsProblem(objectOf(body.toolConfig), model) ??
+    namesProblem(messages)
   );
 }
 
@@ -46,13 +69,21 @@ function contentProblem(
   content: readonly JsonObject[],
   path: string,
   model: ConverseModel,
+  kinds: readonly string[] = BLOCKS,
 ): string | undefined {
   if (content.length === 0)
     return `The content field in the Message object at ${path.replace('.content', '')} is empty. Add a ContentBlock object to the content field and try again.`;
   for (const [at, block] of content.entries()) {
     const [kind = '', ...others] = Object.keys(block);
-    if (!BLOCKS.includes(kind) || others.length > 0)
-      return `The ContentBlock object at ${path}.${at} must set one of the following keys: ${BLOCKS.join(', ')}.`;
+    if (!kinds.includes(kind) || others.length > 0)
+      return `The ContentBlock object at ${path}.${at} must set one of the following keys: ${kinds.join(', ')}.`;
+    const document = documentProblem(
+      objectOf(block.document),
+      `${path}.${at}`,
+      model,
+      kinds === RESULT_BLOCKS,
+    );
+    if (kind === 'document' && document !== undefined) return document;
     if (kind === 'text' && textOf(block.text).trim() === '')
       return `The text field in the ContentBlock object at ${path}.${at} is blank. Add text to the text field, and try again.`;
     if (kind === 'cachePoint' && model.cachePoints === 'nowhere')
@@ -70,13 +101,57 @@ function contentProblem(
         objectsOf(objectOf(block.toolResult).content),
         `${path}.${at}.toolResult.content`,
         model,
+        RESULT_BLOCKS,
       );
       if (inner !== undefined) return inner;
     }
   }
-  const hasDocument = content.some(({ document }) => document !== undefined);
-  if (hasDocument && !content.some(({ text }) => text !== undefined))
-    return 'A text block is required when a document is included in the message.';
+  return undefined;
+}
+
+function documentProblem(
+  { format, source, citations }: JsonObject,
+  path: string,
+  model: ConverseModel,
+  isInResult: boolean,
+): string | undefined {
+  const [kind = '', ...others] = Object.keys(objectOf(source));
+  if (!SOURCES.includes(kind) || others.length > 0)
+    return `The DocumentSource object at ${path}.document.source must set one of the following keys: ${SOURCES.join(', ')}.`;
+  if (!FORMATS.includes(textOf(format)))
+    return `Value at '${path}.document.format' failed to satisfy constraint: Member must satisfy enum value set: [${FORMATS.join(', ')}]`;
+  if (objectOf(citations).enabled !== true) return undefined;
+  // boto/boto3#4648, 2025-10-27.
+  if (isInResult) return 'Citations are not supported in tool result documents.';
+  // boto/boto3#4608, 2025-09-04.
+  if (model.takesCitations !== true) return "This model doesn't support citations.";
+  // Both: boto/boto3#4726, 2026-02-24.
+  if (format !== 'pdf' && format !== 'txt')
+    return 'Unsupported document format. Only txt and pdf formats are supported when citations are enabled';
+  return format === 'txt' && kind === 'bytes'
+    ? 'The model returned the following errors: messages.0.content.1.image.source.bytes: The PDF specified was not valid.'
+    : undefined;
+}
+
+/** "A request can't mix documents that have citations enabled with documents that don't": https://platform.claude.com/docs/en/build-with-claude/citations (2026-11-29). */
+function citationsProblem(messages: readonly JsonObject[]): string | undefined {
+  const documents = messages
+    .flatMap(({ content }) => objectsOf(content))
+    .flatMap(({ document }) => document ?? []);
+  const cited = documents.filter((document) => objectOf(objectOf(document).citations).enabled === true);
+  return cited.length > 0 && cited.length < documents.length
+    ? 'The model returned the following errors: Citations must be enabled on all or none of the documents.'
+    : undefined;
+}
+
+function systemProblem(system: readonly JsonObject[]): string | undefined {
+  for (const [at, block] of system.entries()) {
+    const [kind = '', ...others] = Object.keys(block);
+    if (!SYSTEM_BLOCKS.includes(kind) || others.length > 0)
+      return `The SystemContentBlock object at system.${at} must set one of the following keys: ${SYSTEM_BLOCKS.join(', ')}.`;
+    if (kind === 'text' && textOf(block.text).trim() === '')
+      return `The text field in the SystemContentBlock object at system.${at} is blank. Add text to the text field, and try again.`;
+  }
   return undefined;
 }
 

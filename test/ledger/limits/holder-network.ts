@@ -204,7 +204,9 @@ export class HolderNetwork {
       if (member.isRevoked) return;
       if (typeof team === 'string') {
         member.alarmAt = Math.min(this.now + MINUTE, member.alarmAt ?? Number.POSITIVE_INFINITY);
-        if (!(await limits.join(team)) || member.isRevoked) return;
+        const hasJoined = await limits.join(team);
+        // An object that has lost its memory writes nothing more.
+        if (!hasJoined || member.isRevoked || member.lost !== lost) return;
       }
       transaction(sql, () => changeLimits(sql, fields));
       await limits.changed();

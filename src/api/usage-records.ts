@@ -11,6 +11,7 @@ import { ok, type Result } from '../shared/result.ts';
 import { FACT_FILTERS, KEY_FILTER, RECORD_PARAMS } from './parameters.ts';
 import { viewRecord } from './record-view.ts';
 import { readFactFilter, readUsageQuery, spanOf, type UsageScope } from './usage.ts';
+import type { RecordPageView } from './usage-views.ts';
 
 /** Parameters that select records by a field of the same name. */
 const FILTERS = ['provider', 'route', 'client', 'fault', 'error'] as const;
@@ -31,12 +32,13 @@ export async function handleListRecords(request: Request, context: RequestContex
       : ok({ records: [], next: null });
   if (page.kind === 'error') return page.error;
   const { records, next } = page.value;
-  return jsonResponse({
+  const view: RecordPageView = {
     object: 'list',
     data: records.map((record) => viewRecord(record, isAdmin)),
     has_more: next !== null,
     next_cursor: next,
-  });
+  };
+  return jsonResponse(view);
 }
 
 /** One usage record by its request id. `not_found` also for a record that the caller may not read. */

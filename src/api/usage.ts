@@ -30,6 +30,7 @@ import { MAX_REPORT_ROWS, MAX_TAGS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { csvResponse, decimalText } from './csv.ts';
 import { type FACT_FILTERS, KEY_FILTER, REFUSAL_PARAMS, tagName, USAGE_PARAMS } from './parameters.ts';
+import type { NamedRow, RefusalsView, ReportView } from './usage-views.ts';
 
 /** Days in one usage report. Each day takes at least one KV listing. */
 const MAX_REPORT_DAYS = 366;
@@ -61,15 +62,12 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   if (isTooLarge) return TOO_LARGE;
   const byDefault = groups.some(isFactGroup) ? DEFAULT_FACT_ROWS : MAX_REPORT_ROWS;
   const rows = await withTeamNames(report.value.largest(values.limit ?? byDefault), groups, context);
-  return format === 'csv'
-    ? csvResponse(csvLines(rows, groups), `usage-${days}`)
-    : jsonResponse({
-        ...{ object: 'list', from, to, group_by: groups, data: rows, total, distribution, named },
-      });
+  if (format === 'csv') return csvResponse(csvLines(rows, groups), `usage-${days}`);
+  const view: ReportView = {
+    ...{ object: 'list', from, to, group_by: groups, data: rows, total, distribution, named },
+  };
+  return jsonResponse(view);
 }
-
-/** The row of a report, with the name of its team. Absent: it has no team, or the team is deleted. */
-type NamedRow = Row & { readonly team_name?: string };
 
 /** Adds the names of teams to the rows of a report by team; none where KV cannot be read. */
 async function withTeamNames(
@@ -112,7 +110,8 @@ export async function handleRefusals(request: Request, context: RequestContext):
   const { rows, total } = report;
   if (format !== 'csv') {
     const sums = { data: rows, total: { refused_requests: total } };
-    return jsonResponse({ object: 'list', from, to, group_by: groups, ...sums });
+    const view: RefusalsView = { object: 'list', from, to, group_by: groups, ...sums };
+    return jsonResponse(view);
   }
   const columns = [...groups, 'refused_requests'] as const;
   const lines = rows.map((row) => columns.map((column) => String(row[column])));

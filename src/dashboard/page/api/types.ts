@@ -10,9 +10,11 @@ import type {
   ProviderStatus,
   SettingView,
 } from '../../../api/status-view.ts';
+import type { RecordPageView, RefusalsView, ReportView } from '../../../api/usage-views.ts';
 import type { WrittenBudget, WrittenLimits } from '../../../auth/key-limits.ts';
 import type { KeyView, RevokedKey, TeamView, UsageToken } from '../../../auth/key-views.ts';
 import type { FullKey } from '../../../metering/ledger.ts';
+import type { RefusalSum } from '../../../metering/refusals.ts';
 import type { NamedGroups, Row, Sums, TagGroup } from '../../../metering/report.ts';
 import type { Distribution, Spread } from '../../../metering/speeds.ts';
 
@@ -33,31 +35,13 @@ export type GroupName =
   | 'app'
   | TagGroup;
 
-export interface Report {
-  readonly data: readonly Row[];
-  readonly total: Sums;
-  readonly distribution: Distribution;
-  readonly named: NamedGroups;
-}
-
-/** Requests that were refused before any upstream was called. */
-export interface RefusalRow {
-  readonly hour?: string;
-  readonly day?: string;
-  readonly code?: string;
-  readonly key?: string;
-  readonly refused_requests: number;
-}
-
-export interface Refusals {
-  readonly data: readonly RefusalRow[];
-  readonly total: { readonly refused_requests: number | null };
-}
-
-export interface RecordPage {
-  readonly data: readonly UsageRecord[];
-  readonly next_cursor: string | null;
-}
+export type Report = ReportView;
+export type RefusalRow = RefusalSum;
+/** The total is null where the active filters are none by which refusals are counted. */
+export type Refusals = Pick<RefusalsView, 'data'> & {
+  readonly total: Readonly<Record<keyof RefusalsView['total'], number | null>>;
+};
+export type RecordPage = RecordPageView;
 
 export type Key = KeyView;
 export type Keys = views.KeyListView;

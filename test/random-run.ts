@@ -22,7 +22,7 @@ export function sampleOf<Value>(few: Value, all: Value): Value {
 }
 
 /** Of the places or cells of a matrix one in so many is tried: `STEP=1` tries all. */
-export function stepOf(few: number, many: number): number {
+export function stepOf(few: number, many = few): number {
   return Number(process.env.STEP ?? sampleOf(few, many));
 }
 

@@ -20,7 +20,7 @@ describe('a suite whose hook fails', () => {
 
 async function run(args: readonly string[]): Promise<string> {
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
-  const env = { ...process.env, SEED: '7', NO_COLOR: '1' };
+  const env = { ...process.env, SEED: '7', STEP: '5', NO_COLOR: '1' };
   const { stdout } = await promisify(execFile)(process.execPath, [vitest, 'run', ...args], { env }).catch(
     (error: { stdout: string }) => error,
   );
@@ -36,7 +36,7 @@ test('a failed test and a failed hook end the run with the command, seed, time a
   const said = await run(options);
   expect(said).toContain('To repeat what failed:\n');
   expect(said).toMatch(
-    /SEED=7 npx vitest run \S*failing\.test\.ts -t '\^a '\\''suite'\\'' \\\(x\\\) > fails/,
+    /SEED=7 STEP=5 npx vitest run \S*failing\.test\.ts -t '\^a '\\''suite'\\'' \\\(x\\\) > fails/,
   );
   expect(said).toMatch(/it took \d+ ms, its limit is 4567 ms/);
   expect(said).toMatch(/-t '\^a suite whose hook fails'\n {4}it failed outside its tests/);

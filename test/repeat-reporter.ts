@@ -20,11 +20,14 @@ export default class RepeatReporter implements Reporter {
 function commandOf(task: TestCase | TestSuite | TestModule): string {
   const module = task.type === 'module' ? task : task.module;
   const { mode } = module.project.vite.config;
-  const runs = process.env.RUNS === undefined ? '' : ` RUNS=${process.env.RUNS}`;
+  const set = ['RUNS', 'STEP'].flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [` ${name}=${value}`];
+  });
   const file = relative(process.cwd(), module.moduleId);
   const end = task.type === 'test' ? '$' : '';
   const name = task.type === 'module' ? '' : ` -t ${quoted(`^${escaped(task.fullName)}${end}`)}`;
-  return `SEED=${SEED}${runs} npx vitest run${mode === 'test' ? '' : ` --mode ${mode}`} ${file}${name}`;
+  return `SEED=${SEED}${set.join('')} npx vitest run${mode === 'test' ? '' : ` --mode ${mode}`} ${file}${name}`;
 }
 
 function escaped(text: string): string {

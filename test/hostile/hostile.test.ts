@@ -19,11 +19,16 @@ const TWENTY_MIB = 128;
 const WIDE_MIB = 112;
 const TWENTY = 20;
 const SLOWNESS = slowness();
-/** The longest time that another stream may wait for a frame while the gateway does other work. */
-const MAX_GAP_MS = 250 * SLOWNESS;
+/** The longest time that another stream may wait for a frame while the gateway does other work, on the reference's machine. */
+const GAP_MS = 250;
 process.stdout.write(
-  `hostile: gaps may have ${Math.round(MAX_GAP_MS)} ms, as this machine is ${SLOWNESS.toFixed(2)} x as slow as the reference\n`,
+  `hostile: gaps may have ${Math.round(GAP_MS * SLOWNESS)} ms, as this machine is ${SLOWNESS.toFixed(2)} x as slow as the reference\n`,
 );
+
+/** The bound on a gap that was measured just now: other work can have slowed the machine since the start. */
+function maxGapMs(): number {
+  return GAP_MS * Math.max(SLOWNESS, slowness());
+}
 
 const SIX = ['DEEPSEEK', 'MISTRAL', 'CODESTRAL', 'OPENTOKEN', 'XEROTIER', 'OPENAI'];
 
@@ -45,7 +50,7 @@ async function attack(
   const run = await harness.attack(name, hostileRequests, { ...CLOCKS, ...vars });
   expect.soft(run.outcomes.flatMap(({ faults }) => faults).slice(0, 5)).toEqual([]);
   expect.soft(run.rssMib, 'MiB above idle').toBeLessThanOrEqual(maxMib);
-  expect.soft(run.gap.ranMs, "another stream's gap").toBeLessThanOrEqual(MAX_GAP_MS);
+  expect.soft(run.gap.ranMs, "another stream's gap").toBeLessThanOrEqual(maxGapMs());
   expect.soft(run.paceProblems).toEqual([]);
   expect.soft(run.alarms).toEqual([]);
   const sentOn = run.outcomes.filter(({ isSentOn }) => isSentOn).map(({ requestId }) => requestId);
@@ -97,10 +102,10 @@ describe('a request whose body is', () => {
 
   test('T3 slower than the deadline: 408 and no upstream request', async () => {
     const hostileRequest: HostileRequest = { answer: 'ok', stream: true, send: 'slow' };
-    const run = await attack('request: a slow body', [hostileRequest], { DEADLINE_SECONDS: '1' });
+    const run = await attack('request: a slow body', [hostileRequest], { DEADLINE_SECONDS: '3' });
     expect(run.outcomes).toMatchObject([{ status: 408, code: 'request_timeout' }]);
     // A busy machine delays the other stream as much.
-    expect(run.outcomes[0]?.ms).toBeLessThan(2500 + run.gap.waitedMs);
+    expect(run.outcomes[0]?.ms).toBeLessThan(4500 + run.gap.waitedMs);
     expect([run.requestCount, run.records]).toEqual([0, []]);
   });
 
@@ -112,7 +117,8 @@ describe('a request whose body is', () => {
       times: 500,
     };
     const small: HostileRequest = { answer: 'ok', stream: true, send: 'stalled', times: 500 };
-    const vars = { DEADLINE_SECONDS: '1' };
+    // The other stream takes one second of it.
+    const vars = { DEADLINE_SECONDS: '3' };
     const run = await attack('request: 500 stalled bodies', [small], vars);
     expect(run.outcomes.filter(({ status, code }) => status !== 408 || code !== 'request_timeout')).toEqual(
       [],
@@ -164,8 +170,8 @@ describe('a refusal that names fields, values and paths of the request in 64 KB'
       };
       const control = await refused('refused-shortly');
       const named = await refused(NAMING);
-      expect(named).toBeLessThanOrEqual(Math.max(2 * control, MAX_GAP_MS / 2));
-      expect(named).toBeLessThanOrEqual(MAX_GAP_MS);
+      const maxMs = maxGapMs();
+      expect(named).toBeLessThanOrEqual(Math.min(Math.max(2 * control, maxMs / 2), maxMs));
     },
   );
 });
@@ -232,7 +238,7 @@ describe('a response', () => {
     expectRecord(run, code === null ? 'finished' : 'failed', code);
   });
 
-  test('B3 model lists of eight providers that decompress to 100 MB: skipped', async () => {
+  test('B3 model lists of nine providers that decompress to 100 MB: skipped', async () => {
     const base = `${harness.upstreamUrl}/v1`;
     const vars = Object.fromEntries(
       SIX.flatMap((name) => [
@@ -241,13 +247,13 @@ describe('a response', () => {
       ]),
     );
     const run = await attack(
-      'models: of eight providers, 100 MB each',
+      'models: of nine providers, 100 MB each',
       [{ path: '/v1/models', stream: false }],
       vars,
     );
     expect(run.outcomes).toMatchObject([{ status: 200 }]);
-    // The harness configures Claude and Gemini.
-    expect([run.requestCount, run.records]).toEqual([8, []]);
+    // The harness configures Claude, Gemini and one like Bedrock.
+    expect([run.requestCount, run.records]).toEqual([9, []]);
   });
 });
 
@@ -256,12 +262,12 @@ describe('B4 a compressed stream of 100 MB of', () => {
     '%s: other streams and the timers run in between, and there is one record',
     async (answer) => {
       const run = await attack(`gzip: ${answer}`, [{ answer, stream: true }], {
-        IDLE_TIMEOUT_SECONDS: '1',
-        DEADLINE_SECONDS: '2',
+        IDLE_TIMEOUT_SECONDS: '2',
+        DEADLINE_SECONDS: '4',
       });
       const [outcome] = run.outcomes;
       expect(['upstream_truncated', 'stream_idle_timeout', 'timeout']).toContain(outcome?.code);
-      expect(outcome?.ms).toBeLessThan(3000 + run.gap.waitedMs);
+      expect(outcome?.ms).toBeLessThan(5000 + run.gap.waitedMs);
       expectRecord(run, outcome?.code === 'upstream_truncated' ? 'failed' : 'timed_out', outcome?.code);
     },
   );

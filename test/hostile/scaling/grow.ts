@@ -7,6 +7,8 @@ type Path = readonly (string | number)[];
 export interface Growth {
   readonly name: string;
   readonly kind: 'list' | 'object' | 'text' | 'nesting' | 'pair';
+  /** With what it grows: alike entries, a nesting of tools, a text of tokens. */
+  readonly form: string;
   readonly body: (size: number) => unknown;
   /** The largest size that the limits of a body allow. */
   readonly max: number;
@@ -110,6 +112,7 @@ export function growLists(body: unknown): Growth[] {
       return {
         name: `${name} ${style}`,
         kind: 'list',
+        form: style,
         max: maxEntries(unit),
         // The other entries stay, because repeated entries may refer to them.
         body: (size) => {
@@ -137,6 +140,7 @@ export function growPairs(body: unknown): Growth[] {
         {
           name: `${first.name} and ${second.name}`,
           kind: 'pair',
+          form: '',
           max: Math.floor(Math.min(maxEntries(first.unit), maxEntries(second.unit)) / 2),
           body: (size) => {
             const one = withValue(body, first.path, entries(first.unit, size, 'numbered'));
@@ -153,9 +157,10 @@ export function growObjects(body: unknown): Growth[] {
     const object: unknown = at(body, path);
     if (!isBranch(object) || Array.isArray(object)) return [];
     const [first] = Object.values(object);
-    const growth = (name: string, value: unknown): Growth => ({
-      name: `${nameOf(path)}.${name}`,
+    const growth = (form: string, value: unknown): Growth => ({
+      name: `${nameOf(path)}.${form}`,
       kind: 'object',
+      form,
       max: Math.min(MAX_MEMBERS, maxEntries([value])),
       body: (size) => {
         const keys = Array.from({ length: size }, (_, i) => [`k${i}`, value]);
@@ -200,6 +205,7 @@ export function growTexts(body: unknown): Growth[] {
       ([name, text]): Growth => ({
         name: `${nameOf(path)} = ${name}`,
         kind: 'text',
+        form: name,
         max: MAX_TEXT_CHARS,
         body: (size) => withValue(body, path, text(size)),
       }),
@@ -231,6 +237,7 @@ export function growRuns(body: unknown): Growth[] {
       ([name, unit]): Growth => ({
         name: `${nameOf(path)} = ${name}`,
         kind: 'text',
+        form: name,
         max: MAX_RUN_CHARS,
         body: (size) => withValue(body, path, `${unit.repeat(Math.ceil(size / unit.length))}!`),
       }),
@@ -265,6 +272,7 @@ export function growNestings(body: unknown): Growth[] {
       return {
         name: `${nameOf(path)} = ${name}`,
         kind: 'nesting',
+        form: name,
         max: Math.floor((MAX_JSON_DEPTH - path.length - 4) / own),
         body: (size) => {
           let inner: unknown = { type: 'string' };

@@ -25,7 +25,6 @@ interface Member {
 
 /** After which time reservations expire. */
 export const SILENT_MS = 11 * MINUTE;
-const ALARM_RETRY_MS = 2000;
 const NO_WAIT = () => Promise.resolve();
 
 /** The path of a holder names its ancestors: `team/key/user`. */
@@ -143,9 +142,7 @@ export class HolderNetwork {
     const fault = this.fault(member.name);
     await this.latency();
     if (fault === 'before') throw new Error('The call is lost');
-    // Before the call, in which the object may lose its memory.
-    const { lost } = member;
-    const value = await Promise.race([act(member), lost.promise]);
+    const value = await Promise.race([act(member), member.lost.promise]);
     await this.latency();
     if (fault === 'after') throw new Error('The answer is lost');
     return structuredClone(value);
@@ -189,10 +186,7 @@ export class HolderNetwork {
       const [path, member] = first;
       this.now = Math.max(this.now, member.alarmAt ?? 0);
       member.alarmAt = null;
-      const { lost } = member;
-      // The runtime runs an alarm again that did not end.
-      const rerun = lost.promise.catch(() => this.now + this.skewOf(path) + ALARM_RETRY_MS);
-      const next = await Promise.race([member.limits.alarm(), rerun]);
+      const next = await member.limits.alarm();
       const again = next === null ? null : next - this.skewOf(path);
       if (again !== null) member.alarmAt = Math.min(again, member.alarmAt ?? again);
       // An alarm that is due at once again runs a little later.
@@ -210,9 +204,7 @@ export class HolderNetwork {
       if (member.isRevoked) return;
       if (typeof team === 'string') {
         member.alarmAt = Math.min(this.now + MINUTE, member.alarmAt ?? Number.POSITIVE_INFINITY);
-        const hasJoined = await limits.join(team);
-        // An object that has lost its memory writes nothing more.
-        if (!hasJoined || member.isRevoked || member.lost !== lost) return;
+        if (!(await limits.join(team)) || member.isRevoked) return;
       }
       transaction(sql, () => changeLimits(sql, fields));
       await limits.changed();

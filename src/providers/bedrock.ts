@@ -133,18 +133,19 @@ const SHORT_CACHED_CLAUDE = ['claude-3-*', 'claude-sonnet-4-20*', 'claude-opus-4
 const CONVERSE_FAMILIES: ConverseFamilies = {
   claude: CLAUDE_FAMILIES,
   rows: [
+    // 400 "messages.0.content.2.type: Field required" behind a document that is no PDF: aws/aws-sdk-java-v2#6277, 2026-08-05.
     // Caches: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (2026-11-28). Citations: recorded, bedrock--claude-citation.
     { ...CLAUDE_FAMILY, models: UNCACHED_CLAUDE },
     {
       ...CLAUDE_FAMILY,
       models: SHORT_CACHED_CLAUDE,
-      cachePoints: { inTools: true, ttl: false },
+      cachePoints: { inTools: true, ttl: false, behindDocuments: 'pdf' },
       takesCitations: true,
     },
     {
       ...CLAUDE_FAMILY,
       models: ['claude*', '*anthropic.claude*'],
-      cachePoints: { inTools: true, ttl: true },
+      cachePoints: { inTools: true, ttl: true, behindDocuments: 'pdf' },
       takesCitations: true,
     },
     {

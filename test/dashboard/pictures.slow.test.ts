@@ -1,9 +1,11 @@
 /** Tests the pictures of the overview in Chromium against sums of the single records, which no report has made (D3), and menus by keyboard (D5). */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fill } from '../../tools/simulator/demo-records.ts';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
+import { record } from '../metering/records.ts';
 import { overflows, tabTo, violationsOf } from './axe.ts';
 import { alter, hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
 import { ADMIN, type Filled, makeKey, RECORDS, startFilled } from './filled.ts';
@@ -470,6 +472,13 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
       { headers: ADMIN },
     );
     expect(added.status).toBe(200);
+    const of = { key_id: key.id, team: id, time: new Date(Date.now() - 60_000).toISOString() };
+    const failure = { status: 'failed', error: 'upstream_error', fault: 'provider' } as const;
+    await fill(filled.gateway.url, [
+      record({ ...of, user: 'ada' }, 1),
+      record({ ...of, user: 'ada', ...failure }, 2),
+      record({ ...of, user: 'bob' }, 3),
+    ]);
     const { page, context, complaints } = await signedIn('#/keys');
     const row = page.getByRole('region', { name: 'Teams' }).locator('tbody tr');
     await row.getByRole('meter', { name: /^Spent \$0 of \$\d+/ }).waitFor();
@@ -483,7 +492,16 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
     await page.getByText(/^\$0 of \$550\.00 a month/).waitFor();
     await page.getByText(/^\$0 of \$30\.00 a day/).waitFor();
     expect(await page.getByRole('region', { name: 'Top-ups' }).innerText()).toContain('launch');
-    await page.getByRole('region', { name: 'Changes' }).getByText('team created').waitFor();
+    const changes = page.getByRole('region', { name: 'Changes' });
+    await changes.getByText('team created').waitFor();
+    expect(await changes.innerText()).not.toContain('actor:');
+    await page.getByText('each user:').waitFor({ state: 'detached' });
+    const rowsOf = (label: string) =>
+      page.getByRole('region', { name: label, exact: true }).locator('tbody tr');
+    await expect.poll(() => rowsOf('People').count()).toBe(2);
+    expect(await rowsOf('People').filter({ hasText: 'ada' }).innerText()).toMatch(/^ada\t.*\t2\t.*\t1\t/);
+    await expect.poll(() => rowsOf('Last requests').count()).toBe(3);
+    expect(await rowsOf('Last failures').count()).toBe(1);
     expect(await violationsOf(page)).toEqual([]);
     await page
       .getByRole('region', { name: 'Keys of the team' })

@@ -552,22 +552,23 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     async () => {
       const { page, context } = await signedIn({}, '#/overview?range=30d');
       await page.getByRole('combobox', { name: 'By', exact: true }).selectOption('provider');
-      await page.getByRole('link', { name: 'deepseek', exact: true }).click();
+      const table = (of: Page) => of.getByRole('region', { name: /^Use by/ });
+      await table(page).getByRole('link', { name: 'deepseek', exact: true }).click();
       await page.locator('.figures').getByRole('link', { name: 'Tokens', exact: true }).click();
       const url = page.url();
       expect(url).toMatch(/by=model/);
       expect(url).toMatch(/provider=deepseek/);
       expect(url).toMatch(/metric=tokens/);
-      await page.getByRole('link', { name: 'deepseek/deepseek-flash' }).waitFor();
+      await table(page).getByRole('link', { name: 'deepseek/deepseek-flash' }).waitFor();
       const rows = await page.locator('tbody').first().locator('tr').allInnerTexts();
       await context.close();
       const other = await signedIn({}, new URL(url).hash);
-      await other.page.getByRole('link', { name: 'deepseek/deepseek-flash' }).waitFor();
+      await table(other.page).getByRole('link', { name: 'deepseek/deepseek-flash' }).waitFor();
       await settle(other.page);
       expect(await other.page.locator('tbody').first().locator('tr').allInnerTexts()).toEqual(rows);
       expect(rows.every((row) => row.startsWith('deepseek/'))).toBe(true);
       await other.page.getByRole('link', { name: 'Remove filter provider deepseek' }).click();
-      await other.page.getByRole('link', { name: 'openai/gpt-4o-mini' }).waitFor();
+      await table(other.page).getByRole('link', { name: 'openai/gpt-4o-mini' }).waitFor();
       await other.context.close();
     },
   );

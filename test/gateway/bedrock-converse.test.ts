@@ -629,6 +629,27 @@ describe('A11 Converse, requests', () => {
   });
 
   test.each([
+    ['a table at Claude', 'text/csv', CLAUDE, [{ text: 'See the attached document.' }]],
+    ['a PDF at Claude', 'application/pdf', CLAUDE, []],
+    ['a table at Nova', 'text/csv', 'us.amazon.nova-lite-v1:0', []],
+  ])(
+    'a marked document, %s: a text is before the cachePoint where it is refused behind the document',
+    async (_, type, model, between) => {
+      const file = { filename: 'a', file_data: `data:${type};base64,QUJD` };
+      const document = { type: 'file', file, cache_control: { type: 'ephemeral' } };
+      const messages = [{ role: 'user', content: [document, { type: 'text', text: 'Hi' }] }];
+      const { body } = await sent({ messages }, ofEntry(model));
+      const content = objectsOf(objectsOf(body.messages)[0]?.content);
+      expect(content).toEqual([
+        { document: expect.anything() },
+        ...between,
+        { cachePoint: { type: 'default' } },
+        { text: 'Hi' },
+      ]);
+    },
+  );
+
+  test.each([
     ['anthropic.claude-3-haiku-20240307-v1:0', undefined],
     ['us.anthropic.claude-3-7-sonnet-20250219-v1:0', { type: 'default' }],
     ['us.anthropic.claude-sonnet-4-20250514-v1:0', { type: 'default' }],

@@ -188,11 +188,17 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** The turns of a role that follow each other are one, and blank texts are not sent. */
+/** The turns of a role that follow each other are one. Blank texts are not sent, but for one between a text document and a cache point. */
 function joinedTurns({ messages, ...body }: JsonObject): JsonObject {
   const turns: { role: unknown; content: JsonObject[] }[] = [];
   for (const { role, content } of objectsOf(messages)) {
-    const blocks = objectsOf(content).filter(({ text }) => typeof text !== 'string' || text.trim() !== '');
+    const isBlank = (block: JsonObject | undefined) =>
+      typeof block?.text === 'string' && block.text.trim() === '';
+    const blocks = objectsOf(content).flatMap((block, at, all) => {
+      if (!isBlank(block)) return [block];
+      const { format = 'pdf' } = objectOf(all[at - 1]?.document);
+      return format !== 'pdf' && all[at + 1]?.cachePoint ? [{ text: 'See the attached document.' }] : [];
+    });
     const last = turns.at(-1);
     if (last?.role === role) last?.content.push(...blocks);
     else turns.push({ role, content: blocks });

@@ -49,7 +49,7 @@ function recordedIn(folder: string): readonly { readonly name: string; readonly 
 }
 
 /** The addresses of one model of each row of the tables, and of one that no row matches, at each provider and profile. */
-function addressesOfFamilies(): readonly string[] {
+export function addressesOfFamilies(): readonly string[] {
   const sources = join(import.meta.dirname, '../../src/providers');
   const ids = new Set([...PROVIDERS, ...PROFILES].map(({ id }) => id));
   return [...ids].flatMap((id) => {

@@ -15,7 +15,8 @@ const [checkout = '', casesPath = '', outputPath = ''] = process.argv.slice(2);
 // Globals of workerd that Node lacks.
 const WORKERS = 'data:text/javascript,export const tracing = undefined; export class DurableObject {}';
 /** The built page, which a checkout may lack. */
-const PAGE = 'data:text/javascript,export const DOCUMENT = "", SCRIPT_HASH = "", STYLE_HASH = "";';
+const PAGE =
+  'data:text/javascript,export const DOCUMENT = "", SCRIPT_HASH = "", STYLE_HASH = "", DOCS_STYLE_HASH = "";';
 registerHooks({
   resolve: (specifier, context, next) => {
     if (specifier.startsWith('./built/')) return next(PAGE, context);

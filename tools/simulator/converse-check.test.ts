@@ -7,10 +7,11 @@ const CLAUDE: ConverseModel = {
   ...{ reasoning: 'signed', callIds: /./, takesNamedChoice: true, takesDefinitions: true },
   ...{ cachePoints: 'everywhere', takesCitations: true },
 };
-const NOVA: ConverseModel = { ...CLAUDE, takesCitations: undefined as never };
+const NOVA: ConverseModel = { ...CLAUDE, reasoning: 'none', takesCitations: undefined as never };
 
 const citations = { enabled: true };
 const TEXT = { text: 'Hi' };
+const POINT = { cachePoint: { type: 'default' } };
 const pdf = (name: string, more: object = {}) => ({
   document: { format: 'pdf', name, source: { bytes: 'QUJD' }, ...more },
 });
@@ -62,10 +63,13 @@ test.each<[name: string, body: object, problem: RegExp | undefined, model?: Conv
     /enum value set/,
   ],
   ['a document without a text beside it', { messages: [user(pdf('a'))] }, /text block is required/],
+  ['a cache point behind a PDF', ask(pdf('a'), POINT), undefined],
+  ['a cache point behind a text', ask(txt({ text: 'x' }, {}), POINT), /content.1.type: Field required/],
+  ['a cache point behind a text at Nova', ask(txt({ text: 'x' }, {}), POINT), undefined, NOVA],
   ['a result with a document alone', withResult(pdf('a')), undefined],
   ['a result with a value', withResult({ json: { a: 1 } }), undefined],
   ['a result with citations', withResult(pdf('a', { citations })), /not supported in tool result documents/],
-  ['a result with a cache point', withResult(TEXT, { cachePoint: { type: 'default' } }), /must set one of/],
+  ['a result with a cache point', withResult(TEXT, POINT), /must set one of/],
   ['a call of the user', { messages: [user(TEXT, CALL)], ...TOOLS }, /toolUse/],
   ['what the user cites', { messages: [user(TEXT, { citationsContent: {} })] }, /citationsContent/],
   [

@@ -24,7 +24,7 @@ const OF_ASSISTANT = ['toolUse', 'citationsContent', 'reasoningContent'];
 const FORMATS = ['pdf', 'csv', 'doc', 'docx', 'xls', 'xlsx', 'html', 'txt', 'md'];
 const SOURCES = ['bytes', 's3Location', 'text', 'content'];
 
-/** What a family refuses. */
+/** What a family refuses. Of cache points: anomalyco/opencode#36517 (2026-07-12), aws/aws-sdk-java-v2#6277 (2026-08-05). */
 export interface ConverseModel {
   /** Reasoning may go back: signed, as a text, or not at all. */
   readonly reasoning: 'signed' | 'texts' | 'none';
@@ -88,6 +88,12 @@ function contentProblem(
       return `The text field in the ContentBlock object at ${path}.${at} is blank. Add text to the text field, and try again.`;
     if (kind === 'cachePoint' && model.cachePoints === 'nowhere')
       return 'You invoked an unsupported model or your request did not allow prompt caching.';
+    const before = content[at - 1] ?? {};
+    if (kind === 'cachePoint' && before.reasoningContent !== undefined)
+      return 'Cache point cannot be inserted after reasoning block. Please remove the invalid cache point and try again.';
+    const { format = 'pdf' } = objectOf(before.document);
+    if (kind === 'cachePoint' && model.reasoning === 'signed' && format !== 'pdf')
+      return `The model returned the following errors: ${path}.${at}.type: Field required`;
     if (kind === 'reasoningContent') {
       const { reasoningText, redactedContent } = objectOf(block.reasoningContent);
       if (model.reasoning === 'none')

@@ -114,6 +114,19 @@ export class Children {
     return this.#sql.exec<{ members: number }>(query, LEFT, ...PERSON).toArray()[0]?.members ?? 0;
   }
 
+  /** Keys of a team that have not left, and whose last message came before that day. */
+  membersBefore(day: string, max: number): readonly string[] {
+    if (!this.#isUsed) return [];
+    const query = `SELECT user FROM key_users WHERE day != ? AND day < ? AND NOT ${IS_PERSON} LIMIT ?`;
+    const rows = this.#sql.exec<{ user: string }>(query, LEFT, day, ...PERSON, max).toArray();
+    return rows.map(({ user }) => user);
+  }
+
+  /** A key of a team is no member any more. What it still reports counts. */
+  leave(child: string): void {
+    this.#sql.exec('UPDATE key_users SET day = ? WHERE user = ?', LEFT, child);
+  }
+
   /** The people of a team that have an object. */
   people(max: number): readonly string[] {
     if (!this.#isUsed) return [];

@@ -1,14 +1,20 @@
 /** The object of a team: its limits, its entry in KV, and what its keys and its people hold of them. */
-import type { KeyStanding } from '../../auth/key-limits.ts';
+import { dayOf, type KeyStanding } from '../../auth/key-limits.ts';
+import { readKey } from '../../auth/keys.ts';
 import { NOBODY } from '../../auth/people.ts';
 import { readTeam } from '../../auth/teams.ts';
+import { DAY_MS } from '../../metering/time.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { PEOPLE, type TeamObjectCalls, teamObject, userObject } from '../ledger-calls.ts';
 import type { LeaseAnswer, LeaseMessage, OpenAnswer } from '../limits/allowance.ts';
 import { isPerson } from '../limits/children.ts';
 import { LimitedRole, MAX_CLEARED } from './limited.ts';
 import type { RolePorts } from './ports.ts';
-import type { Role } from './role.ts';
+import { type Role, succeeds } from './role.ts';
+
+/** A key is stored in KV after its team counts it, and KV shows it within a minute. */
+const SURELY_STORED_MS = DAY_MS;
+const MAX_REVOKE_MS = 1000;
 
 export class TeamRole extends LimitedRole implements Role, TeamObjectCalls {
   readonly kind = 'a team';
@@ -44,6 +50,7 @@ export class TeamRole extends LimitedRole implements Role, TeamObjectCalls {
 
   async deleteTeam(created_at = ''): Promise<number> {
     const { children } = this.holder;
+    if (children.members > 0) await this.#dropRevoked();
     if (children.members > 0) return children.members;
     // Before the team is gone: nobody must fall under a team that does not exist.
     const people = this.ports.objects().getByName(PEOPLE);
@@ -57,6 +64,20 @@ export class TeamRole extends LimitedRole implements Role, TeamObjectCalls {
     await this.key.revokeKey(this.#teamId);
     if (this.hasWork) await this.ports.alarm.setBy(this.ports.now());
     return 0;
+  }
+
+  /** A key whose object was not reached when it was revoked is still a member: it is revoked again, and not counted. */
+  async #dropRevoked(): Promise<void> {
+    const { store, objects, now } = this.ports;
+    const { children } = this.holder;
+    if (store === null) return;
+    const dropUnknown = async (id: string) => {
+      if ((await readKey(store, id)) !== null) return;
+      await succeeds(objects().getByName(id).revokeKey(id), MAX_REVOKE_MS);
+      children.leave(id);
+    };
+    const idle = children.membersBefore(dayOf(now() - SURELY_STORED_MS), MAX_CLEARED);
+    await Promise.all(idle.map(dropUnknown));
   }
 
   async peopleAmong(people: readonly string[]): Promise<readonly string[]> {

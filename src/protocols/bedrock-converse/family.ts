@@ -25,8 +25,15 @@ export interface ConverseFamily {
   readonly callIds: RegExp;
   /** It takes no choice of one tool: only that tool is offered, and a call of any is required. */
   readonly lacksNamedChoice?: true;
-  /** `cachePoint`s: where they may be, and whether with a `ttl`. Absent: nowhere. */
-  readonly cachePoints?: { readonly inTools: boolean; readonly ttl: boolean };
+  /**
+   * `cachePoint`s: where they may be, and whether with a `ttl`. Absent: nowhere. `behindDocuments: 'pdf'`: one right behind another document
+   * is refused.
+   */
+  readonly cachePoints?: {
+    readonly inTools: boolean;
+    readonly ttl: boolean;
+    readonly behindDocuments?: 'pdf';
+  };
   /** Keywords of JSON Schema that it refuses in tools. References to definitions are then written out. */
   readonly refusedKeywords?: readonly string[];
   /** It cites documents whose `citations` are enabled. */

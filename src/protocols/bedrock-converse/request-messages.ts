@@ -68,7 +68,10 @@ const TURN_KEYS = ['role', 'content', 'cache_control', 'tool_call_id'];
 const NO_TEXT = '.';
 /** What a result says that has nothing to say. */
 const NO_OUTPUT = '(no output)';
-/** A document needs a text beside it: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-28). */
+/**
+ * A document needs a text beside it: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-28). Claude
+ * needs one between it and a cache point.
+ */
 const BESIDE_DOCUMENT = 'See the attached document.';
 
 /** Converse's own blocks, which a client of chat may send as parts. */
@@ -192,7 +195,7 @@ class TurnWriter {
       content.push(...written);
       // A blank text is not sent: its mark then follows the block before it.
       const isMarked = content.at(-1)?.cachePoint !== undefined;
-      if (!isMarked && content.length > 0) append(content, this.#point(marks.cache_control));
+      if (!isMarked && content.length > 0) append(content, this.#point(marks.cache_control, content.at(-1)));
     }
     return content;
   }
@@ -223,14 +226,18 @@ class TurnWriter {
 
   /** A cache mark is a block of its own behind what it marks. */
   #marked(content: JsonObject[], mark: unknown): JsonObject[] {
-    return content.length === 0 ? content : [...content, ...this.#point(mark)];
+    return content.length === 0 ? content : [...content, ...this.#point(mark, content.at(-1))];
   }
 
-  #point(mark: unknown): JsonObject[] {
+  /** @param marked the block that the mark is at */
+  #point(mark: unknown, marked: JsonObject | undefined): JsonObject[] {
     if (!isObject(mark)) return [];
-    const point = cachePoint(mark, this.#options.family);
-    if (point === null) this.#options.report.drop('messages.content.cache_control');
-    return point === null ? [] : [point];
+    const { family, report } = this.#options;
+    const point = cachePoint(mark, family);
+    if (point === null) report.drop('messages.content.cache_control');
+    if (point === null) return [];
+    const needsText = family.cachePoints?.behindDocuments === 'pdf' && isExtracted(marked?.document);
+    return needsText ? [{ text: BESIDE_DOCUMENT }, point] : [point];
   }
 }
 
@@ -244,6 +251,11 @@ export function cachePoint({ ttl }: JsonObject, { cachePoints }: ConverseFamily)
 function citedIn(block: Block, { citations }: JsonObject): CitedDocument | undefined {
   const isCited = citations !== undefined && (block.kind === 'text' || block.kind === 'media');
   return isCited ? block.cited : undefined;
+}
+
+/** Whether Bedrock makes a text of the document, as it does of all but PDFs. */
+function isExtracted(document: unknown): boolean {
+  return isObject(document) && document.format !== 'pdf';
 }
 
 function textBlock(text: string): JsonObject[] {

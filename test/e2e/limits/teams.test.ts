@@ -127,6 +127,37 @@ describe('G13 a team', () => {
   });
 });
 
+test('G13 a key that was revoked while its object could not be reached: its team is deleted two days later', async () => {
+  const vars = { NO_LEDGER: undefined };
+  await using own = await startLimited({ entrypoint: 'later-worker.ts', vars });
+  const { gateway } = own;
+  const send = async (path: string, init: RequestInit) => {
+    const response = await gateway.fetch(path, { headers: ADMIN, ...init });
+    return { status: response.status, ...(await jsonOf(response)) } as JsonObject;
+  };
+  const body = JSON.stringify({ name: 'a', budget: { tokens: 1e6 } });
+  const path = `/v1/admin/teams/${textOf((await send('/v1/admin/teams', { method: 'POST', body })).id)}`;
+  const team = path.slice(-16);
+  const [lost, kept] = [await own.create({ team }), await own.create({ team })];
+  await (await own.ask(lost)).text();
+  await gateway.set({ NO_LEDGER: 'yes' });
+  expect(await send(`/admin/keys/${lost.id}`, { method: 'DELETE' })).toMatchObject({ status: 200 });
+  await gateway.set(vars);
+  const remove = () => send(path, { method: 'DELETE' });
+  const has = (keys: string) => ({
+    status: 409,
+    error: { message: expect.stringContaining(`has ${keys}:`) },
+  });
+  expect(await remove()).toMatchObject(has('2 keys'));
+  await gateway.fetch(`/test/later?ms=${2 * 86_400_000}`);
+  expect(await remove()).toMatchObject(has('1 key'));
+  // The object of the revoked key reports its last charge.
+  while (objectOf((await send(path, {})).budget).spent !== 10)
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  await own.patch(kept, { team: null });
+  expect(await remove()).toMatchObject({ status: 200, deleted: true });
+});
+
 describe('G13 the keys of a team', () => {
   test('an unknown team is a 400, and nothing is changed', async () => {
     const body = { name: 'a', team: '0123456789abcdef' };

@@ -25,6 +25,7 @@ interface Member {
 
 /** After which time reservations expire. */
 export const SILENT_MS = 11 * MINUTE;
+const ALARM_RETRY_MS = 2000;
 const NO_WAIT = () => Promise.resolve();
 
 /** The path of a holder names its ancestors: `team/key/user`. */
@@ -142,7 +143,9 @@ export class HolderNetwork {
     const fault = this.fault(member.name);
     await this.latency();
     if (fault === 'before') throw new Error('The call is lost');
-    const value = await Promise.race([act(member), member.lost.promise]);
+    // Before the call, in which the object may lose its memory.
+    const { lost } = member;
+    const value = await Promise.race([act(member), lost.promise]);
     await this.latency();
     if (fault === 'after') throw new Error('The answer is lost');
     return structuredClone(value);
@@ -186,7 +189,10 @@ export class HolderNetwork {
       const [path, member] = first;
       this.now = Math.max(this.now, member.alarmAt ?? 0);
       member.alarmAt = null;
-      const next = await member.limits.alarm();
+      const { lost } = member;
+      // The runtime runs an alarm again that did not end.
+      const rerun = lost.promise.catch(() => this.now + this.skewOf(path) + ALARM_RETRY_MS);
+      const next = await Promise.race([member.limits.alarm(), rerun]);
       const again = next === null ? null : next - this.skewOf(path);
       if (again !== null) member.alarmAt = Math.min(again, member.alarmAt ?? again);
       // An alarm that is due at once again runs a little later.
@@ -204,7 +210,9 @@ export class HolderNetwork {
       if (member.isRevoked) return;
       if (typeof team === 'string') {
         member.alarmAt = Math.min(this.now + MINUTE, member.alarmAt ?? Number.POSITIVE_INFINITY);
-        if (!(await limits.join(team)) || member.isRevoked) return;
+        const hasJoined = await limits.join(team);
+        // An object that has lost its memory writes nothing more.
+        if (!hasJoined || member.isRevoked || member.lost !== lost) return;
       }
       transaction(sql, () => changeLimits(sql, fields));
       await limits.changed();

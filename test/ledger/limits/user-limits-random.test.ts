@@ -106,7 +106,9 @@ class Run extends RandomHolders {
 
   /** What all requests of a user use, or may still use, by the days in which its object counts them. */
   usedBy(user: string): Map<string, number> {
-    const { sql } = this.network.member(user);
+    const { sql, limits } = this.network.member(user);
+    // The key registers it before it creates its tables.
+    if (!limits.isOpen) return new Map();
     const query = 'SELECT day, tokens FROM reservations UNION ALL SELECT day, tokens FROM spent';
     const rows = sql.exec<{ day: string; tokens: number }>(query).toArray();
     return sumByDay(rows, this.per);

@@ -94,7 +94,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
 
 export function columnsOf(names: KeyNames, params: Params): readonly Column<AuditEntry>[] {
   return [
-    { head: `Time, ${zoneName()}`, value: ({ time }) => isoTime(time), cell: ({ time }) => exactTime(time) },
+    { head: `Time (${zoneName()})`, value: ({ time }) => isoTime(time), cell: ({ time }) => exactTime(time) },
     { head: 'By', look: 'name', value: ({ actor }) => actor, cell: ({ actor }) => <Name text={actor} /> },
     {
       head: 'Key',
@@ -143,8 +143,9 @@ function wordsOf(entry: AuditEntry): string {
   return changesOf(entry).join('; ');
 }
 
-/** Fields that every key has, in columns of their own. */
+/** Fields that every key has, in columns of their own, and those of a top-up that its entry has itself. */
 const SHOWN = ['name', 'created_at'];
+const OF_TOP_UP = ['id', 'time', 'actor'];
 
 function changesOf({ action, before, after }: AuditEntry): readonly string[] {
   const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
@@ -152,7 +153,8 @@ function changesOf({ action, before, after }: AuditEntry): readonly string[] {
   return [...fields].flatMap((field) => {
     const [was, is] = [before?.[field] ?? null, after?.[field] ?? null];
     if (isChange) return [`${field}: ${written(was)} → ${written(is)}`];
-    return SHOWN.includes(field) || (was ?? is) === null ? [] : [`${field}: ${written(was ?? is)}`];
+    const isShown = (action === 'budget_added' ? OF_TOP_UP : SHOWN).includes(field);
+    return isShown || (was ?? is) === null ? [] : [`${field}: ${written(was ?? is)}`];
   });
 }
 

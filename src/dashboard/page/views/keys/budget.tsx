@@ -162,15 +162,18 @@ export function limitsInWords(limits: Limits): string {
     tpm !== undefined && `${count(tpm)} tokens/min`,
     max_concurrent !== undefined && `${count(max_concurrent)} at once`,
     max_output_tokens !== undefined && `${count(max_output_tokens, 'output token')} at most`,
-    per_user !== undefined && `each user: ${budgetInWords(per_user)}${limitsInWords(per_user)}`,
+    per_user !== undefined && `each user: ${allLimitsInWords(per_user)}`,
   ].filter((word) => word !== false);
   return words.length === 0 ? NONE : words.join(', ');
 }
 
-function budgetInWords({ budget }: Limits): string {
-  return budgetsOf(budget)
-    .map(({ per, mode: _, ...amounts }) => `${amountsInWords(amounts)} ${periodInWords(per)}, `)
-    .join('');
+/** The budgets, too, which else have bars. */
+export function allLimitsInWords(limits: Limits): string {
+  const budgets = budgetsOf(limits.budget).map(
+    ({ per, mode: _, ...amounts }) => `${amountsInWords(amounts)} ${periodInWords(per)}`,
+  );
+  const others = limitsInWords(limits);
+  return [...budgets, ...(others === NONE && budgets.length > 0 ? [] : [others])].join(', ');
 }
 
 function amountsInWords(amounts: Readonly<Record<string, number | string>>): string {

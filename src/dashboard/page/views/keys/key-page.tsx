@@ -12,7 +12,7 @@ import { linkTo } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
 import { columnsOf as auditColumns } from '../audit/audit.tsx';
 import { currenciesOf } from '../overview/metrics.ts';
-import { limitFacts, limitsInWords, TopUps } from './budget.tsx';
+import { allLimitsInWords, limitFacts, TopUps } from './budget.tsx';
 import { Latest } from './latest.tsx';
 
 const DAY_MS = 86_400_000;
@@ -74,7 +74,7 @@ export function KeyPage({ of: key, teamName, actions, reloads }: KeyPageProps) {
           ...(standing.value === null ? [] : limitFacts(standing.value, key.budget)),
           key.max_output_tokens !== undefined && ['Max output tokens', count(key.max_output_tokens)],
           key.require_user === true && ['Requires', 'a user for each request'],
-          per_user !== undefined && ['Each user', limitsInWords({ per_user })],
+          per_user !== undefined && ['Each user', allLimitsInWords(per_user)],
           ['Created', date(created_at)],
           ['Expires', expires_at === null ? 'never' : date(expires_at)],
           key.disabled === true && ['State', 'disabled'],
@@ -82,7 +82,7 @@ export function KeyPage({ of: key, teamName, actions, reloads }: KeyPageProps) {
       />
       {standing.value !== null && <TopUps of={standing.value} />}
       <Shards of={standing.value?.shards ?? []} />
-      <People keyId={id} reloads={reloads} />
+      <People of={{ key: id }} reloads={reloads} />
       <Changes of={{ key: id }} reloads={reloads} />
       <Latest filters={{ key: id }} />
     </>
@@ -111,18 +111,19 @@ function Shards({ of: shards }: { of: readonly Shard[] }) {
 }
 
 interface PartProps {
-  readonly keyId: string;
+  readonly of: { readonly key: string } | { readonly team: string };
+  /** Incremented to load again. */
   readonly reloads: number;
 }
 
-/** The users with the largest costs. */
-function People({ keyId, reloads }: PartProps) {
+/** The users of a key, or of a team, with the largest costs. */
+export function People({ of, reloads }: PartProps) {
   const { api } = useSession();
   const now = Date.now();
   const query = {
     from: utcDayOf(now - (DAYS - 1) * DAY_MS),
     to: utcDayOf(now + DAY_MS),
-    ...{ key: keyId, group_by: 'user', limit: PEOPLE },
+    ...{ ...of, group_by: 'user', limit: PEOPLE },
   };
   const loaded = useLoad<Report>(
     (signal) => api.get('/v1/usage', query, signal),
@@ -131,7 +132,8 @@ function People({ keyId, reloads }: PartProps) {
   );
   const [currency = 'USD'] = currenciesOf(loaded.value?.total);
   const rows = loaded.value?.data ?? [];
-  const params = { range: `${DAYS}d`, key: keyId };
+  // The overview has no filter by team.
+  const params = { range: `${DAYS}d`, ...('key' in of && of) };
   const columns: readonly Column<Row>[] = [
     {
       head: 'User',
@@ -167,7 +169,7 @@ function People({ keyId, reloads }: PartProps) {
   return (
     <>
       <h2 class="foot">
-        <a href={linkTo('overview', { ...params, by: 'user' })}>People</a>
+        {'key' in of ? <a href={linkTo('overview', { ...params, by: 'user' })}>People</a> : 'People'}
       </h2>
       <Trouble of={loaded} />
       {loaded.value === null && loaded.isLoading && <p class="hint">Loading …</p>}
@@ -185,13 +187,8 @@ function People({ keyId, reloads }: PartProps) {
   );
 }
 
-interface ChangesProps {
-  readonly of: { readonly key: string } | { readonly team: string };
-  readonly reloads: number;
-}
-
 /** The latest changes of a key, or of a team. */
-export function Changes({ of, reloads }: ChangesProps) {
+export function Changes({ of, reloads }: PartProps) {
   const { api } = useSession();
   const names = useKeyNames(reloads);
   const loaded = useLoad<AuditPage>(

@@ -282,8 +282,8 @@ function useUse(reloads: number): KeysUse {
   const sums = useLoad<Report>((signal) => read(USED_DAYS, 'key', signal), [api], reloads);
   const active = sums.value?.data.length ?? null;
   const days = LAST_DAYS.find((some) => some * (active ?? 0) <= MAX_ROWS) ?? 1;
-  const last = useLoad<Pick<Report, 'data'>>(
-    async (signal) => (active === null ? NO_ROWS : read(days, 'key,day', signal)),
+  const last = useLoad<Pick<Report, 'data'> | null>(
+    async (signal) => (active === null ? NOT_READ : read(days, 'key,day', signal)),
     [api, active === null, days],
     reloads,
   );
@@ -298,7 +298,7 @@ function useUse(reloads: number): KeysUse {
   };
 }
 
-const NO_ROWS: Answer<Pick<Report, 'data'>> = { kind: 'answer', value: { data: [] } };
+const NOT_READ: Answer<null> = { kind: 'answer', value: null };
 
 function isExpired({ expires_at }: Key): boolean {
   return expires_at !== null && Date.parse(expires_at) <= Date.now();

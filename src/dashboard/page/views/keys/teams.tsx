@@ -7,9 +7,10 @@ import { type Column, Facts, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { goTo, linkTo } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
-import { BudgetLine, limitFacts, limitsInWords, TopUps } from './budget.tsx';
+import { allLimitsInWords, BudgetLine, limitFacts, TopUps } from './budget.tsx';
 import { LIMITS, nameColumn } from './columns.tsx';
-import { Changes } from './key-page.tsx';
+import { Changes, People } from './key-page.tsx';
+import { Latest } from './latest.tsx';
 
 const PAGE = [20, 50] as const;
 
@@ -90,8 +91,8 @@ export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
           groups !== undefined && ['Groups', <bdi>{groups.join(', ')}</bdi>],
           team.default === true && ['Default', 'for people whom no team lists'],
           ...(standing.value === null ? [] : limitFacts(standing.value, team.budget)),
-          per_key ? ['Each key', limitsInWords(per_key)] : false,
-          per_user !== undefined && ['Each user', limitsInWords({ per_user })],
+          per_key ? ['Each key', allLimitsInWords(per_key)] : false,
+          per_user !== undefined && ['Each user', allLimitsInWords(per_user)],
           ['Created', date(created_at)],
         ]}
       />
@@ -109,7 +110,9 @@ export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
           onOpen={(key) => goTo('keys', {}, { id: key.id })}
         />
       )}
+      <People of={{ team: id }} reloads={reloads} />
       <Changes of={{ team: id }} reloads={reloads} />
+      <Latest filters={{ team: id }} />
     </>
   );
 }

@@ -317,7 +317,7 @@ function Limited({ refreshes }: { refreshes: number }) {
 
 function Running({ of: { id, name }, refreshes }: { of: Key; refreshes: number }) {
   const { api } = useSession();
-  const { value } = useLoad<KeyStatus>(
+  const { value, isLoading } = useLoad<KeyStatus>(
     (signal) => api.get(`/admin/keys/${id}`, {}, signal),
     [api, id],
     refreshes,
@@ -329,7 +329,7 @@ function Running({ of: { id, name }, refreshes }: { of: Key; refreshes: number }
         <Name text={name || id} title={id} />
       </a>{' '}
       {running === undefined || limit === undefined ? (
-        <span class="hint">{NONE}</span>
+        <span class="hint">{isLoading ? WAITING : NONE}</span>
       ) : (
         <>
           {count(running)} of {count(limit)}

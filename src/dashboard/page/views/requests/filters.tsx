@@ -61,7 +61,7 @@ export function Filters({ params, names, records, onRefresh }: FiltersProps) {
         />
       </Folded>
       <Refresh view="requests" params={params} onRefresh={onRefresh} />
-      <Chips view="requests" params={params} names={TEXT_FILTERS} nameOf={names.nameOf} />
+      <Chips view="requests" params={params} names={[...TEXT_FILTERS, 'team']} nameOf={names.nameOf} />
     </div>
   );
 }

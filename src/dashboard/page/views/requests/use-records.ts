@@ -37,7 +37,16 @@ const NOTHING: Loaded = {
 };
 
 /** The filters that the API takes as they are. */
-export const SENT = [...TEXT_FILTERS, ...FAILURE_FILTERS, 'route', 'client', 'search', 'truncated', 'status'];
+export const SENT = [
+  ...TEXT_FILTERS,
+  ...FAILURE_FILTERS,
+  'team',
+  'route',
+  'client',
+  'search',
+  'truncated',
+  'status',
+];
 
 /** The records that were loaded so far. */
 export function useRecords(params: Params) {

@@ -95,10 +95,12 @@ function createMemory(settings: Settings, ledger: Ledger, ports: GatewayPorts) {
       log,
     }),
     bodies: new Memory(clock),
-    knownKeys: new KnownKeys(store),
-    knownTeams: new KnownTeams(store),
-    knownPeople: new KnownPeople(store),
-    knownCallers: new KnownCallers(store),
+    callers: {
+      keys: new KnownKeys(store),
+      teams: new KnownTeams(store),
+      people: new KnownPeople(store),
+      accepted: new KnownCallers(store),
+    },
     upstreams: {
       circuits: new CircuitBreakers(),
       credentials: new Credentials(),
@@ -171,10 +173,7 @@ export function createGateway(
       // No spread: V8 calls its runtime for each field that follows one.
       settings: shared.settings,
       ledger: shared.ledger,
-      knownKeys: shared.knownKeys,
-      knownCallers: shared.knownCallers,
-      knownTeams: shared.knownTeams,
-      knownPeople: shared.knownPeople,
+      callers: shared.callers,
       upstreams: shared.upstreams,
       inFlight: shared.inFlight,
       prices: shared.prices,

@@ -294,7 +294,7 @@ async function changeKey(
   change: KeyChange,
 ): Promise<Result<ChangedKey, ApiError>> {
   const result = await context.keyObjects.changeKey(context, change);
-  context.knownKeys.forget(id);
+  context.callers.keys.forget(id);
   if (result.kind === 'error') return result;
   const changed = result.value;
   if (changed.kind === 'revoked') return failure(NO_SUCH_KEY);
@@ -411,7 +411,7 @@ async function replaceLimits(context: RequestContext, id: string, limits: JsonOb
 /** `DELETE /admin/keys/:id` */
 export const handleRevokeKey = forAdminOrLead(async (_request, context, id) => {
   const found = await findKey(context, id);
-  context.knownKeys.forget(id);
+  context.callers.keys.forget(id);
   if (found === null) return context.known.team === null ? revokeUsageToken(context, id) : NO_SUCH_KEY;
   const key = found === 'unreadable' ? null : found.key;
   await revokeKeyOf(context, id, key, key === null ? [] : secretsOf(key));
@@ -429,7 +429,7 @@ export async function revokeKeyOf(
   key: GatewayKey | null,
   secrets: readonly string[],
 ): Promise<void> {
-  context.knownKeys.forget(id);
+  context.callers.keys.forget(id);
   await revokeKey(context.ports.store, id, secrets);
   // The key is already revoked, even if its object can't be reached: the object refuses concurrent changes and cleans up.
   await Promise.all([context.keyObjects.revokeKey(context, id), recordRevocation(context, id, key)]);

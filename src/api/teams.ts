@@ -55,7 +55,7 @@ export const handleCreateTeam = forAdmin(async (request, context) => {
   if (set.kind === 'error') {
     // Nobody knows its id.
     await context.keyObjects.deleteTeam(context, key);
-    context.knownTeams.forget(id);
+    context.callers.teams.forget(id);
     return set.error;
   }
   const after = { ...changed.value, ...set.value.after };
@@ -115,8 +115,8 @@ export const handleDeleteTeam = forAdmin(async (_request, context, id) => {
   const people = await changePeople(context, team, {});
   if (people.kind === 'error') return people.error;
   const keys = await context.keyObjects.deleteTeam(context, team);
-  context.knownTeams.forget(id);
-  context.knownPeople.forget();
+  context.callers.teams.forget(id);
+  context.callers.people.forget();
   if (keys.kind === 'error') return keys.error;
   if (keys.value > 0) {
     const count = keys.value === 1 ? '1 key' : `${keys.value} keys`;
@@ -150,7 +150,7 @@ export const handleAddToTeamBudget = forAdmin(async (request, context, id) => {
 
 async function change(context: RequestContext, one: KeyChange): Promise<Result<GatewayKey, ApiError>> {
   const result = await context.keyObjects.changeTeam(context, one);
-  context.knownTeams.forget(one.key.id);
+  context.callers.teams.forget(one.key.id);
   if (result.kind === 'error') return result;
   const changed = result.value;
   if (changed.kind === 'revoked') return failure(NO_SUCH_TEAM);
@@ -164,7 +164,7 @@ async function changePeople(
   fields: PeopleChange,
 ): Promise<Result<Extract<PeopleResult, { kind: 'changed' }>, ApiError>> {
   const changed = await context.keyObjects.changePeople(context, { id, created_at }, fields);
-  context.knownPeople.forget();
+  context.callers.people.forget();
   if (changed.kind === 'error') return changed;
   const { value } = changed;
   return value.kind === 'invalid' ? invalidField(value.message, value.param) : ok(value);

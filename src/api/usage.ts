@@ -252,7 +252,7 @@ async function readScope(
     if (query.has('key'))
       return invalidField('key is for the admin token: you see the usage of your own key', 'key');
     const { keyId, credential } = reader.value.caller;
-    const hasRecords = credential === null || (await context.knownCallers.has(keyId));
+    const hasRecords = credential === null || (await context.callers.accepted.has(keyId));
     return ok({ isAdmin: false, hasAllKeys: false, filter: null, keyId, hasRecords });
   }
   const filter = reader.value.kind === 'token' ? reader.value.token.filter : null;

@@ -65,5 +65,5 @@ function respondOf({ route, isStreamed }: CompletionRequest) {
 /** With `AUTH=passthrough`, `GET /v1/usage` accepts only callers whose credential an upstream has accepted before. */
 async function rememberCaller({ meter, request }: AttemptRunner): Promise<void> {
   const record = await meter.settled;
-  if (record.status === 'finished') await request.context.knownCallers.add(record.key_id);
+  if (record.status === 'finished') await request.context.callers.accepted.add(record.key_id);
 }

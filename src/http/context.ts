@@ -36,13 +36,10 @@ export interface RequestContext {
   readonly ports: Ports;
   readonly ledger: Ledger;
   readonly records: Pick<RecordWriter, 'write'>;
-  readonly knownKeys: KnownKeys;
-  readonly knownTeams: KnownTeams;
-  readonly knownPeople: KnownPeople;
+  readonly callers: CallerStores;
   readonly keyObjects: KeyObjects;
   /** Null where nothing is kept. */
   readonly showKept: ShowKept | null;
-  readonly knownCallers: KnownCallers;
   readonly users: Users;
   /** What features store of users. */
   readonly userData: UserData;
@@ -65,6 +62,15 @@ export interface RequestContext {
   /** In ms since the epoch. */
   readonly arrivedAt: number;
   readonly waitUntil: (work: Promise<unknown>) => void;
+}
+
+/** What KV has of callers, and the isolate's memory of it. */
+interface CallerStores {
+  readonly keys: KnownKeys;
+  readonly teams: KnownTeams;
+  readonly people: KnownPeople;
+  /** Callers under `AUTH=passthrough` whose credential an upstream has accepted. */
+  readonly accepted: KnownCallers;
 }
 
 /** What an isolate keeps of the providers that it calls. */

@@ -204,7 +204,7 @@ async function unknownKey(headers: Headers, adminToken: Secret): Promise<ApiErro
 }
 
 async function findCaller(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
-  const { settings, knownKeys, knownTeams, knownPeople, accessUser, arrivedAt } = context;
+  const { settings, callers, accessUser, arrivedAt } = context;
   const { limiter } = context.ports;
   // Before KV is read, so that a flood of requests costs no KV reads.
   if (limiter !== null && (await isOverLimit(request, limiter, context))) return failure(TOO_FAST);
@@ -215,7 +215,7 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
   if (isByAccess && gatewayToken(request.headers) === null) {
     const problem = accessUser.isCredential ? null : crossSiteProblem(request);
     if (problem !== null) return failure(problem);
-    const person = await inTime(accessCaller(accessUser, knownPeople, knownTeams, arrivedAt), context);
+    const person = await inTime(accessCaller(accessUser, callers.people, callers.teams, arrivedAt), context);
     if (person.kind === 'error' && person.error === UNREADABLE_PEOPLE) {
       const entry = { request_id: context.requestId, key_id: String(accessUser.keyId) };
       context.ports.log({
@@ -227,7 +227,7 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
     return person;
   }
   const found = await inTime(
-    identify(auth, adminToken, request.headers, knownKeys, knownTeams, arrivedAt),
+    identify(auth, adminToken, request.headers, callers.keys, callers.teams, arrivedAt),
     context,
   );
   if (found.kind === 'error' && found.error === UNKNOWN_KEY)
@@ -316,15 +316,15 @@ async function limiterKey(request: Request, { settings, accessUser }: RequestCon
 async function countedKeyId(
   identified: Result<Caller, ApiError>,
   { headers }: Request,
-  { hostCaller, knownKeys, knownCallers }: RequestContext,
+  { hostCaller, callers }: RequestContext,
 ): Promise<string | null> {
   if (hostCaller !== null) return hostCaller.keyId;
   if (identified.kind === 'ok') {
     const { keyId, credential } = identified.value;
-    return credential === null || knownCallers.isRemembered(keyId) ? keyId : null;
+    return credential === null || callers.accepted.isRemembered(keyId) ? keyId : null;
   }
   const token = callerToken(headers);
-  return token === null ? null : await knownKeys.idOf(token);
+  return token === null ? null : await callers.keys.idOf(token);
 }
 
 /** Fields of a request's body. Providers have some dozens, and each field is copied several times. */

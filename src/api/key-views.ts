@@ -105,13 +105,15 @@ export type ShownKeyView = {
 } & ShownState &
   KeyFacts;
 
+/** The use of one user's own limits; the user is null for requests without one. */
+export type UserUse = LimitUse & { readonly user: string | null };
+
 /** A key with the use of its limits, which is absent where it has none. */
 export type KeyStatusView = ShownKeyView & {
   readonly limits: WrittenLimits | null;
   /** Absent: nothing was added in this period, or the reader is no admin. */
   readonly top_ups?: readonly TopUpView[];
-  /** The use of one user's own limits; the user is null for requests without one. */
-  readonly per_user?: LimitUse & { readonly user: string | null };
+  readonly per_user?: UserUse;
   /** The ledger objects over which a busy key is spread. Absent: it has one. */
   readonly shards?: readonly ShardView[];
 } & Partial<LimitUse>;
@@ -123,6 +125,8 @@ export type TeamStatusView = Omit<TeamView, keyof WrittenLimits> &
     readonly keys: number;
     readonly limits: WrittenLimits | null;
     readonly top_ups?: readonly TopUpView[];
+    /** Of a person without a key. */
+    readonly per_user?: UserUse;
   };
 
 export type AuditAction =

@@ -79,7 +79,7 @@ import type {
   RateView,
   ShownKeyView,
 } from './key-views.ts';
-import { KEY_PARAMS } from './parameters.ts';
+import { USE_PARAMS } from './parameters.ts';
 import { readTopUp, writeTopUp } from './top-ups.ts';
 import { makeUsageToken } from './usage-tokens.ts';
 
@@ -244,7 +244,7 @@ export const handleShowKey = forAdminOrLead(async (_request, context, id, { user
     ownUser: user,
     isAdmin: true,
   });
-}, KEY_PARAMS);
+}, USE_PARAMS);
 
 /** `PATCH /admin/keys/:id`: sets the fields that the body names. Null removes a limit, an expiry or a list of models. */
 export const handleChangeKey = forAdminOrLead(async (request, context, id) => {

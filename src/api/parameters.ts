@@ -129,8 +129,8 @@ export const AUDIT_PARAMS = {
   cursor: cursorParam((id) => (isRequestId(id) ? id : null)),
 };
 
-/** `GET /admin/keys/<id>` */
-export const KEY_PARAMS = {
+/** `GET /admin/keys/<id>`, and of a person without a key `GET /v1/admin/teams/<id>` */
+export const USE_PARAMS = {
   /** also the use of this user */
   user: TEXT,
 };

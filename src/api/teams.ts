@@ -1,12 +1,16 @@
 /** `/v1/admin/teams` creates, lists, shows, changes and deletes teams, and adds to their budgets. */
 import { invalidField, readFields, unknownFieldOf } from '../auth/body-fields.ts';
 import { UNREADABLE_PEOPLE } from '../auth/caller.ts';
+import { ACCESS_PREFIX, lowerCase } from '../auth/caller-ids.ts';
 import {
   encodeLimits,
   LIMIT_FIELDS,
+  type LimitStatus,
+  type Limits,
   limitsOfUser,
   NO_LIMITS,
   readLimits,
+  unusedStatus,
   writeLimits,
 } from '../auth/key-limits.ts';
 import { type GatewayKey, type KeyChange, randomSecret } from '../auth/keys.ts';
@@ -20,6 +24,7 @@ import {
 } from '../auth/people.ts';
 import { listTeams, readTeam, type Team, teamSizeProblem, writeTeam } from '../auth/teams.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import { forAdmin, forAdminOrLead } from '../http/admin.ts';
 import type { PeopleResult, RequestContext } from '../http/context.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
@@ -31,8 +36,9 @@ import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { recordAct, recordTopUp } from './audit.ts';
 import { TEAM_BODY } from './bodies.ts';
-import type { ChangedTeamView, KeyWarning, TeamStatusView } from './key-views.ts';
+import type { ChangedTeamView, KeyWarning, TeamStatusView, UserUse } from './key-views.ts';
 import { aboveTeam, budgetProblem, keyWarnings, placeProblem, readBody, writeStatus } from './keys.ts';
+import { USE_PARAMS } from './parameters.ts';
 import { readTopUp, writeTopUp } from './top-ups.ts';
 
 const LIMITS_OF_TEAMS = [...LIMIT_FIELDS.filter((field) => field !== 'max_output_tokens'), 'per_key'];
@@ -75,11 +81,11 @@ export const handleListTeams = forAdmin(async (_request, context) => {
 });
 
 /** `GET /v1/admin/teams/:id`: a team with the number of its keys and what is used of its limits. */
-export const handleShowTeam = forAdminOrLead(async (_request, context, id) => {
+export const handleShowTeam = forAdminOrLead(async (_request, context, id, { user }) => {
   if (context.known.team !== null && context.known.team !== id) return NO_SUCH_TEAM;
   const team = await readTeam(context.ports.store, id);
-  return team === null ? NO_SUCH_TEAM : showTeam(team, context);
-});
+  return team === null ? NO_SUCH_TEAM : showTeam(team, context, user);
+}, USE_PARAMS);
 
 /** `PATCH /v1/admin/teams/:id`: sets the fields that the body names. Null removes a limit or a list of models. */
 export const handleChangeTeam = forAdmin(async (request, context, id) => {
@@ -254,18 +260,47 @@ async function teamResponse(
   return jsonResponse(view, status);
 }
 
-async function showTeam(team: Team, context: RequestContext): Promise<Answer> {
+/** @param person whose use of its own limits is shown, too */
+async function showTeam(team: Team, context: RequestContext, person: string | null = null): Promise<Answer> {
   const { id, name, models, created_at } = team;
   const rules = await rulesOfAll(context);
   if (rules.kind === 'error') return rules.error;
   const status = await context.keyObjects.readTeamStatus(context, id, team.limits ?? {});
   if (status.kind === 'error') return status.error;
   const { limits, topUps = [], keys = 0 } = status.value;
+  const used = person === null ? ok(null) : await useOfPerson(id, person, limits, context);
+  if (used.kind === 'error') return used.error;
   const view: TeamStatusView = {
     ...{ object: 'team', id, name, models, created_at, keys, ...peopleOf(rules.value, id) },
     limits: writeLimits(limits),
     ...writeStatus(status.value, context.arrivedAt),
     ...(topUps.length > 0 && { top_ups: topUps.map(writeTopUp) }),
+    ...(used.value !== null && { per_user: used.value }),
   };
   return jsonResponse(view);
+}
+
+/** Null: the team sets no limits of people. */
+async function useOfPerson(
+  team: string,
+  person: string,
+  limits: Limits,
+  context: RequestContext,
+): Promise<Result<UserUse | null, ApiError>> {
+  if (limits.perUser === null) return ok(null);
+  const { keyObjects, users, arrivedAt } = context;
+  const { names } = users;
+  const address = lowerCase(person);
+  const [user, forms] = [await names.user(address), await names.forms(address)];
+  if (isUnreadable(user)) return failure(secretUnreadable(user));
+  if (isUnreadable(forms)) return failure(secretUnreadable(forms));
+  let used: LimitStatus | null = null;
+  // Its id of today, and the one of before `USER_HASH_KEY` was set.
+  for (const id of forms.filter((form) => form.startsWith(ACCESS_PREFIX))) {
+    const status = await keyObjects.readPersonStatus(context, team, id, limits);
+    if (status.kind === 'error') return status;
+    used ??= status.value;
+  }
+  used ??= unusedStatus(limitsOfUser(limits), arrivedAt);
+  return ok({ user, ...writeStatus(used, arrivedAt) });
 }

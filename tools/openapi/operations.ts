@@ -6,11 +6,11 @@ import { ROTATION_BODY, TOP_UP_BODY } from '../../src/api/bodies.ts';
 import {
   AUDIT_PARAMS,
   KEY_FILTER,
-  KEY_PARAMS,
   RECORD_PARAMS,
   REFUSAL_PARAMS,
   STATUS_PARAMS,
   USAGE_PARAMS,
+  USE_PARAMS,
 } from '../../src/api/parameters.ts';
 import { type ErasurePhase, NOTHING_ERASED } from '../../src/http/erasure.ts';
 import { STATUS_TEXTS } from './fields.ts';
@@ -389,7 +389,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
     summary: 'A key and what it has used of its limits',
-    ...{ query: queryOf({ KEY_PARAMS }), returns: ref('KeyStatus') },
+    ...{ query: queryOf({ USE_PARAMS }), returns: ref('KeyStatus') },
   },
   {
     ...{ method: 'PATCH', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
@@ -447,7 +447,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/admin/teams/{id}', tag: 'Teams', auth: 'admin' },
     summary: 'A team, the number of its keys, and what is used of its limits',
-    returns: ref('TeamStatus'),
+    ...{ query: queryOf({ USE_PARAMS }), returns: ref('TeamStatus') },
   },
   {
     ...{ method: 'PATCH', path: '/v1/admin/teams/{id}', tag: 'Teams', auth: 'admin' },

@@ -327,6 +327,9 @@ const usageToken = typed<UsageToken>({
 });
 const warnings = optional(listOf(object({ param: orNull(text), message: text })));
 
+/** Of one user's own limits. */
+const useOfUser = optional(object({ user: orNull(text), ...used }));
+
 const topUps = optional(
   listOf(object({ id: text, time, actor: text, add: mapOf(amount), per: text, period: text, note: text })),
 );
@@ -404,7 +407,7 @@ export const COMPONENTS = {
     object: { const: 'team' },
     ...{ id: text, name: text, models: orNull(listOf(text)), created_at: time, keys: count },
     ...peopleOfTeam,
-    ...{ limits: orNull(anyObject), ...used, top_ups: topUps },
+    ...{ limits: orNull(anyObject), ...used, top_ups: topUps, per_user: useOfUser },
   }),
   KeyStatus: object({
     object: { const: 'key' },
@@ -421,7 +424,7 @@ export const COMPONENTS = {
     limits: orNull(anyObject),
     ...used,
     top_ups: topUps,
-    per_user: optional(object({ user: orNull(text), ...used })),
+    per_user: useOfUser,
   }),
 } as const satisfies Readonly<Record<string, Schema>>;
 

@@ -107,6 +107,17 @@ describe('Y12 a person', () => {
       limits: { per_user: { budget: { tokens: 5 * each } } },
     });
     expect(textOf(shown.id)).toMatch(/^access_/);
+    // An admin reads it by the address, in any case.
+    for (const [user, spent] of [
+      [email, 20],
+      [email.toUpperCase(), 20],
+      [someone('both.example'), 0],
+    ] as const)
+      expect(await show(`${team}?user=${user}`)).toMatchObject({
+        budget: { spent: 30 },
+        per_user: { user: user.toLowerCase(), budget: { limit: 5 * each, spent } },
+      });
+    expect(await show(team)).not.toHaveProperty('per_user');
   });
 
   test('a refusal by the team names it, and no person', async () => {
@@ -118,6 +129,20 @@ describe('Y12 a person', () => {
     expect([status, error.code]).toEqual([429, 'budget_exceeded']);
     expect(error.message).toContain('The team of this caller has a budget of 10 tokens');
     expect(error.message).not.toContain(email);
+  });
+
+  test('spends of the budgets of its team, which sends their alerts', async () => {
+    const budget = { tokens: 2 * each, per: 'week' };
+    const people = ['*@alert.example'];
+    const team = await create({ people, budget, per_user: { budget: { tokens: each } } });
+    limited.usage = { prompt: each - 100, completion: 100 };
+    for (const percent of [50, 100]) {
+      expect((await ask({ email: someone('alert.example') })).status).toBe(200);
+      await limited.gateway.logged((lines) =>
+        lines.some((line) => line.event === 'budget_alert' && line.team === team && line.percent === percent),
+      );
+    }
+    limited.usage = { prompt: 7, completion: 3 };
   });
 
   test('may use the models of its team only', async () => {

@@ -130,7 +130,7 @@ export type Before = (
 
 /** Makes the context of work that no request of a client started, such as a background response. Throws while settings are invalid. */
 export type NewContext = (
-  request: Pick<RequestContext, 'requestId' | 'arrivedAt'>,
+  request: Pick<RequestContext, 'requestId' | 'arrivedAt'> & Partial<Pick<RequestContext, 'continent'>>,
   client: ErrorClient,
   waitUntil: (work: Promise<unknown>) => void,
 ) => CompletionContext;

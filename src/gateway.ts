@@ -47,6 +47,7 @@ import { resalesOf } from './settings/configured-provider.ts';
 import { PlaceCheck } from './settings/placement.ts';
 import type { SettingProblem } from './settings/reader.ts';
 import type { Settings } from './settings/settings.ts';
+import { readText } from './shared/json.ts';
 import { ok } from './shared/result.ts';
 import { Memory } from './stream/memory.ts';
 import { requestTracing, type Tracing } from './tracing/spans.ts';
@@ -190,6 +191,7 @@ export function createGateway(
       delivery: shared.delivery,
       requestId: facts.requestId,
       arrivedAt: facts.arrivedAt,
+      continent: facts.continent ?? null,
       ports: requestPorts,
       records: limits.settle(hooked, { ports: requestPorts, settings, waitUntil }),
       hostCaller: null,
@@ -213,7 +215,8 @@ export function createGateway(
       const request = withoutQueryKey(given);
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
-      const facts = { requestId: requestId(arrivedAt, random()), arrivedAt };
+      const continent = readText(given.cf?.continent) ?? null;
+      const facts = { requestId: requestId(arrivedAt, random()), arrivedAt, continent };
       const requestContext = newContext(facts, router.clientOf(request), waitUntil);
       const answer = await respond(router, request, requestContext, {
         hooks,

@@ -86,9 +86,6 @@ export type TopUpView = {
   readonly note: string;
 };
 
-/** One of the ledger objects of a busy key. */
-export type ShardView = Readonly<Record<string, string | number | boolean | null>>;
-
 /** A key without its limits. */
 export type ShownKeyView = {
   readonly object: 'key';
@@ -114,8 +111,8 @@ export type KeyStatusView = ShownKeyView & {
   /** Absent: nothing was added in this period, or the reader is no admin. */
   readonly top_ups?: readonly TopUpView[];
   readonly per_user?: UserUse;
-  /** The ledger objects over which a busy key is spread. Absent: it has one. */
-  readonly shards?: readonly ShardView[];
+  /** The number of ledger objects of a busy key by region. Absent: it has one. */
+  readonly shards?: Readonly<Record<string, number>>;
 } & Partial<LimitUse>;
 
 /** A team, the number of its keys, and the use of its limits. */

@@ -702,7 +702,7 @@ async function showKey(
     ? keyObjects.readLimitStatus(context, id, shown.limits)
     : keyObjects.readTeamStatus(context, personOf.id, personOf.limits ?? {}));
   if (status.kind === 'error') return status.error;
-  const { limits, topUps = [] } = status.value;
+  const { limits, topUps = [], shards } = status.value;
   const { per_key: _, ...written } = writeLimits(limits) ?? {};
   const shownKey: KeyStatusView = {
     ...{
@@ -710,6 +710,8 @@ async function showKey(
       limits: Object.keys(written).length === 0 ? null : written,
       ...writeStatus(status.value, arrivedAt),
     },
+    // Absent where the key is not spread.
+    ...(shards !== undefined && { shards }),
     // Absent where nothing was added in this period.
     ...(isAdmin && topUps.length > 0 && { top_ups: topUps.map(writeTopUp) }),
   };

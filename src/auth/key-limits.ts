@@ -278,6 +278,8 @@ export interface KeyStanding extends LimitStatus {
   readonly topUps?: readonly TopUp[];
   /** Of a team: how many keys name it. */
   readonly keys?: number;
+  /** Of a busy key: its shards in each region. Absent: it has none. */
+  readonly shards?: Readonly<Record<string, number>>;
 }
 
 /** The status of limits that nothing has used. */

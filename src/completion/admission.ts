@@ -73,7 +73,7 @@ interface Attributed {
 
 /** Compares a request with the earlier ones of its session. @returns the value of `x-weir-cache`; null: it is not known */
 export type CompareCache = (
-  context: Pick<RequestContext, 'ports' | 'requestId'>,
+  context: Pick<RequestContext, 'ports' | 'requestId' | 'known'>,
   keyId: string,
   session: string,
   sent: SentPrefix,
@@ -118,6 +118,8 @@ export interface AdmissionRequest {
   readonly listed: JsonObject;
   /** Whose object admits it; null: that of the key. */
   readonly user: LimitedUser | null;
+  /** The session, as it is stored, else the user; null: neither is known. */
+  readonly affinity: string | null;
   readonly targets: readonly Target[];
   /** The request for the first of the targets. */
   readonly first: TargetRequest;

@@ -199,6 +199,7 @@ async function prepare(
         limits: limitsOf(caller) ?? {},
         listed: listedLimits(caller),
         user: limitedUser(caller, attribution.user),
+        affinity: attribution.session ?? attribution.user,
         targets,
         first: targetRequest.value,
         replayable,

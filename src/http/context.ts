@@ -61,6 +61,8 @@ export interface RequestContext {
   readonly requestId: string;
   /** In ms since the epoch. */
   readonly arrivedAt: number;
+  /** The continent that the request comes from, as Cloudflare names it; null: it is not known. */
+  readonly continent: string | null;
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 

@@ -35,7 +35,7 @@ import type { RecordWriter, StartTimer } from '../metering/record-writer.ts';
 import type { AddCharge, AttemptMeter, ReceivedOutput } from '../metering/request-meter.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { type ChargeBound, chargeOf, type ReservedSlices } from './charge.ts';
-import { teamObject, userObject } from './ledger-calls.ts';
+import { readObjectName, teamObject, userObject } from './ledger-calls.ts';
 import type { LedgerClient } from './ledger-client.ts';
 import type { UpperBound } from './limits/allowance.ts';
 import { limitHeaders, overdraft, refusalResponse, unifiedHeaders } from './limits/limit-responses.ts';
@@ -50,6 +50,7 @@ import {
 } from './limits/reservations.ts';
 import { findUsageUpperBound, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
 import { type LedgerSettings, LONGEST_REQUEST_MS, reservedMs } from './settings.ts';
+import type { KnownSpreads } from './shards.ts';
 
 /** A request with its reservation. */
 interface ReservedRequest {
@@ -82,6 +83,8 @@ const SLICE_TOKENS = 2000;
 export interface LimitLedger {
   readonly client: LedgerClient;
   readonly settings: Pick<LedgerSettings, 'ledger' | 'budgetFail'>;
+  /** Null: no key is spread. */
+  readonly spreads: KnownSpreads | null;
   /** Null: no prompts are hashed. */
   readonly hasher: Pick<PromptHasher, 'beginnings'> | null;
   readonly speeds: ShownSpeeds;
@@ -135,7 +138,9 @@ async function admitEarly(
     expiresAfterMs: reservedMs(longestMs),
     limits: listed,
   };
-  const call = reserveFor(ledger, early, request);
+  // The whole request extends this reservation, perhaps from another isolate, which knows no spread.
+  admittedBy.set(context.known, early.keyId);
+  const call = reserveFor(ledger, { ...early, affinity: null }, request);
   // Even if the client disconnects, the result is needed: what is reserved must be released.
   context.waitUntil(call);
   const { objectName, reserved } = await call;
@@ -380,13 +385,11 @@ interface ReserveResult {
 /** Reserves in the object of the key, or in that of its user or of a person, which reserves in that of the key or the team. */
 async function reserveFor(
   ledger: LimitLedger,
-  { context, keyId, user }: Pick<AdmissionRequest, 'context' | 'keyId' | 'user'>,
+  admissionRequest: Pick<AdmissionRequest, 'context' | 'keyId' | 'user' | 'affinity'>,
   request: ReserveRequest,
 ): Promise<ReserveResult> {
-  if (user === null) {
-    const reserved = await ledger.client.call(context, keyId, (object) => object.reserve(request));
-    return { objectName: keyId, reserved };
-  }
+  const { context, keyId, user } = admissionRequest;
+  if (user === null) return reserveInShard(ledger, admissionRequest, request);
   const reserve = async (objectName: string, one: ReserveRequest) => ({
     objectName,
     reserved: await ledger.client.call(context, objectName, (object) => object.reserveForUser(one)),
@@ -398,6 +401,41 @@ async function reserveFor(
   const userAdmission = await reserve(userObject(parent, user.name), hashed);
   const isShared = userAdmission.reserved.kind === 'ok' && userAdmission.reserved.value.kind === 'shared';
   return isShared ? reserve(userObject(parent, OTHER_USERS), request) : userAdmission;
+}
+
+/** Reserves in the object of the key, or in that of one of its shards. */
+async function reserveInShard(
+  { client, spreads }: LimitLedger,
+  { context, keyId, affinity }: Pick<AdmissionRequest, 'context' | 'keyId' | 'affinity'>,
+  request: ReserveRequest,
+): Promise<ReserveResult> {
+  const reserve = async (objectName: string, one: ReserveRequest) => {
+    const reserved = await client.call(context, objectName, (object) => object.reserve(one));
+    return { objectName, reserved };
+  };
+  const region = admittedBy.has(context.known) ? null : (spreads?.regionOf(context.continent) ?? null);
+  if (spreads === null || region === null) return reserve(keyId, request);
+  const { clock } = context.ports;
+  const caller = { keyId, region, affinity: affinity ?? request.id };
+  const [first = keyId, second] = spreads.shardsFor(caller, clock.now());
+  const spreadRequest = { ...request, region };
+  let answer = await reserve(first, spreadRequest);
+  const { reserved } = answer;
+  // The overloaded object is not called again at once.
+  if (second !== undefined && reserved.kind === 'error' && reserved.error.code === 'ledger_overloaded')
+    answer = await reserve(second, spreadRequest);
+  if (answer.reserved.kind === 'ok' && 'standing' in answer.reserved.value)
+    spreads.learn(keyId, answer.reserved.value.spread, clock.now());
+  admittedBy.set(context.known, answer.objectName);
+  return answer;
+}
+
+/** The object of the key or the shard that admitted a request: its session is compared there, too. */
+const admittedBy = new WeakMap<RequestContext['known'], string>();
+
+/** The object of the key, or of the shard that admitted the request. */
+export function ledgerOf({ known }: Pick<RequestContext, 'known'>, keyId: string): string {
+  return admittedBy.get(known) ?? keyId;
 }
 
 /**
@@ -488,18 +526,21 @@ async function reserveAgain(reserved: ReservedRequest, billedAttempts: number): 
   return reserved.slices?.begin(attempts) ?? reserveMore(reserved, { ...reserved.request, attempts });
 }
 
+function isUser(objectName: string): boolean {
+  return readObjectName(objectName).user !== null;
+}
+
+function isShardObject(objectName: string): boolean {
+  return readObjectName(objectName).shard !== null;
+}
+
 /** Extends a reservation. @returns why there is no room, or null */
 async function reserveMore(
-  {
-    ledger,
-    context,
-    keyId,
-    objectName,
-  }: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId' | 'objectName'>,
+  { ledger, context, objectName }: Pick<ReservedRequest, 'ledger' | 'context' | 'objectName'>,
   extended: ReserveRequest,
 ): Promise<ApiError | null> {
   const reserved = await ledger.client.call(context, objectName, (object) =>
-    objectName === keyId ? object.reserve(extended) : object.reserveForUser(extended),
+    isUser(objectName) ? object.reserveForUser(extended) : object.reserve(extended),
   );
   if (reserved.kind === 'error') {
     const isRefused = ledger.settings.budgetFail === 'closed' || isUnreadable(reserved.error);
@@ -558,10 +599,11 @@ function addCharge(reserved: ReservedRequest): AddCharge {
     };
     const record = slices === null || charge.unreported === undefined ? asCounted : asEstimate(asCounted);
     const unreserved = unreservedDay === null ? {} : { unreservedDay };
-    if (objectName !== keyId)
+    const isObject = ledger.settings.ledger === 'object';
+    if (objectName !== keyId && !(isObject && isShardObject(objectName)))
       return { ...record, charge: { ...charge, ...unreserved, userObject: objectName } };
-    if (ledger.settings.ledger === 'object')
-      return charge.unreported === undefined && counted === null ? record : { ...record, charge };
+    if (objectName !== keyId) return { ...record, charge: { ...charge, shard: objectName } };
+    if (isObject) return charge.unreported === undefined && counted === null ? record : { ...record, charge };
     return { ...record, charge: { ...charge, ...unreserved } };
   };
 }

@@ -1,5 +1,5 @@
 /** Keeps records in KV whose ledger cannot be reached, and replays them with the ledger's next records or in the daily run. */
-import { decodeUsageRecord, type UsageRecord } from '../metering/record.ts';
+import { decodeUsageRecord, ledgerOfRecord, type UsageRecord } from '../metering/record.ts';
 import type { RecordSink } from '../metering/record-writer.ts';
 import { MAX_BULK_GET } from '../shared/limits.ts';
 
@@ -36,12 +36,12 @@ export class DeadLetters implements RecordSink {
       if (this.#remembered.size < MAX_REMEMBERED) this.#remembered.set(keyOf(record), record);
   }
 
-  /** The ledger, with a `put` that also replays this isolate's remembered records of the same keys. */
+  /** The ledger, with a `put` that also replays this isolate's remembered records of the same ledgers. */
   get ledger(): RecordSink {
     return {
       put: async (records) => {
-        const keyIds = new Set(records.map((record) => record.key_id));
-        const remembered = [...this.#remembered.values()].filter(({ key_id }) => keyIds.has(key_id));
+        const names = new Set(records.map(ledgerOfRecord));
+        const remembered = [...this.#remembered.values()].filter((one) => names.has(ledgerOfRecord(one)));
         const replayed = remembered.slice(0, MAX_REPLAYED);
         await this.#ledger.put([...records, ...replayed]);
         await this.#delete(replayed);
@@ -57,7 +57,7 @@ export class DeadLetters implements RecordSink {
     let settled = 0;
     let left = 0;
     for await (const records of this.pages()) {
-      for (const [, own] of Map.groupBy(records, (record) => record.key_id)) {
+      for (const [, own] of Map.groupBy(records, ledgerOfRecord)) {
         try {
           await this.#ledger.put(own);
           await this.#delete(own);

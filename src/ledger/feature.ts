@@ -16,14 +16,20 @@ import {
 import type { SettingsReader } from '../settings/reader.ts';
 import { callTwice } from '../shared/durable-objects.ts';
 import type { Feature } from '../types.ts';
-import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
+import { createAdmit, createAdmitEarly, ledgerOf, settlingRecords } from './admission.ts';
 import type { OperatorAlert } from './alerts/operator-alerts.ts';
 import { ProviderWatch } from './alerts/provider-watch.ts';
 import type { AlertSettings } from './alerts/send-alert.ts';
 import { weeklySummary } from './alerts/weekly-summary.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { objectErasures } from './erasures.ts';
-import { ALERTS, FIRST_DIRECTORY, type LedgerNamespace, type LedgerStub } from './ledger-calls.ts';
+import {
+  ALERTS,
+  FIRST_DIRECTORY,
+  keyOfLedger,
+  type LedgerNamespace,
+  type LedgerStub,
+} from './ledger-calls.ts';
 import { LedgerClient } from './ledger-client.ts';
 import { LedgerObject } from './ledger-object.ts';
 import { consumeRecords, QueueSink, type RecordQueue } from './queue.ts';
@@ -36,6 +42,7 @@ import {
   readReservedMs,
   readRoomLimits,
 } from './settings.ts';
+import { KnownSpreads, shardHint } from './shards.ts';
 import { deadLettersOfUsers, ledgersOfPeople, ledgersOfUsers, listKeyIds } from './user-stores.ts';
 
 /**
@@ -46,7 +53,7 @@ export function ledger(): Feature<'ledger'> {
   const feature: FeatureModule<'ledger'> = {
     name: 'ledger',
     configure: (reader, { place }) => {
-      const settings = readLedgerSettings(reader);
+      const settings = { ...readLedgerSettings(reader), spreads: readSpreads(reader, place) };
       const bindings = decodeBindings(reader, place);
       if (settings.ledger === 'object' && bindings.ledgers === null) {
         const message = 'must be bound to the Durable Object LedgerObject, because LEDGER is object';
@@ -86,6 +93,15 @@ export function ledger(): Feature<'ledger'> {
   return feature;
 }
 
+/** Null: `SHARDS=off`. */
+function readSpreads(
+  reader: SettingsReader,
+  { jurisdiction, locationHint }: ObjectPlace,
+): KnownSpreads | null {
+  if (reader.plainOf('ledger').shards === 'off') return null;
+  return new KnownSpreads(jurisdiction !== null || locationHint !== null);
+}
+
 interface Bindings {
   /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
   readonly ledgers: LedgerNamespace | null;
@@ -99,20 +115,21 @@ interface Bindings {
 function decodeBindings(reader: SettingsReader, place: ObjectPlace): Bindings {
   const bound = (reader.binding('WEIR_LEDGER') ?? null) as PlaceableNamespace<LedgerStub> | null; // decode
   const store = (reader.binding('WEIR_KV') ?? null) as KeyStore | null; // decode
-  const ledgers = bound && store ? placeObjects(bound, place, new PlaceCheck(store, place)) : bound;
+  const ledgers =
+    bound && store ? placeObjects(bound, place, new PlaceCheck(store, place), shardHint) : bound;
   const queue = (reader.binding('USAGE_QUEUE') ?? null) as RecordQueue | null; // decode
   return { ledgers, queue, hasArchive: reader.binding('WEIR_ARCHIVE') !== undefined };
 }
 
 function start(
-  settings: LedgerSettings,
+  settings: LedgerSettings & { readonly spreads: KnownSpreads | null },
   { ledgers, queue, hasArchive }: Bindings,
   { store, log, random }: Ports,
 ): FeatureParts {
   const client = new LedgerClient(ledgers);
   const { hashSecret } = settings;
   const hasher = typeof hashSecret === 'string' ? new PromptHasher(hashSecret) : null;
-  const limitLedger = { client, settings, hasher, speeds: new ShownSpeeds() };
+  const limitLedger = { client, settings, spreads: settings.spreads, hasher, speeds: new ShownSpeeds() };
   const isObject = settings.ledger === 'object' && ledgers !== null;
   const ledger = isObject
     ? new ObjectLedger({ ledgers, recordDays: settings.recordDays, log })
@@ -141,7 +158,7 @@ function start(
           ? await callTwice(
               () => ledgers.getByName(FIRST_DIRECTORY),
               (directory) => directory.fullLedgers(),
-            )
+            ).then((full) => full.map((one) => ({ ...one, key_id: keyOfLedger(one.key_id) })))
           : [],
       }),
       compareCache: isObject ? createCompareCache(client) : null,
@@ -176,7 +193,8 @@ async function sendSummary(ledgers: LedgerNamespace, summary: OperatorAlert | nu
 
 function createCompareCache(client: LedgerClient): CompareCache {
   return async (context, keyId, session, sent) => {
-    const compared = await client.call(context, keyId, (object) => object.compareCache(session, sent));
+    const name = ledgerOf(context, keyId);
+    const compared = await client.call(context, name, (object) => object.compareCache(session, sent));
     return compared.kind === 'ok' ? compared.value : null;
   };
 }

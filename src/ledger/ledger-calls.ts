@@ -25,6 +25,7 @@ import type { RecentPage } from './directory/recent-records.ts';
 import type { Amounts, ParentCalls } from './limits/allowance.ts';
 import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
+import { isShard, regionOf, SHARD_OBJECT, shardName } from './limits/spread.ts';
 import type { FullLedger } from './records/full-ledgers.ts';
 import type { LedgerPage } from './records/records.ts';
 import type { DayRow } from './records/sum-columns.ts';
@@ -41,6 +42,7 @@ export interface LedgerNamespace {
 /** A stub that has thrown may fail forever: get a new one from the namespace. */
 export interface LedgerStub
   extends KeyObjectCalls,
+    ShardObjectCalls,
     UserObjectCalls,
     TeamObjectCalls,
     DirectoryCalls,
@@ -50,7 +52,20 @@ export interface LedgerStub
     AlertCalls {}
 
 /** Of the object of a key. */
-export interface KeyObjectCalls extends RecordCalls, LimitCalls, SettleCalls, OwnLimitCalls, KeyCalls {}
+export interface KeyObjectCalls extends RecordCalls, LimitCalls, SettleCalls, OwnLimitCalls, KeyCalls {
+  /** The names of the objects of all shards that the key ever had. */
+  shards(): Promise<readonly string[]>;
+}
+
+/** Of the object of a shard. */
+export interface ShardObjectCalls
+  extends RecordCalls,
+    SettleCalls,
+    Pick<LimitCalls, 'reserve'>,
+    Pick<UserCalls, 'clearUser'> {
+  /** Tells the key what was charged. */
+  reportCharges(): Promise<void>;
+}
 
 /** Of the object of a user. */
 export interface UserObjectCalls extends UserCalls, SettleCalls {}
@@ -59,7 +74,7 @@ export interface UserObjectCalls extends UserCalls, SettleCalls {}
 export interface TeamObjectCalls extends TeamCalls, OwnLimitCalls {}
 
 /** The usage records of one key. */
-interface RecordCalls {
+export interface RecordCalls {
   /**
    * Stores records of this key, all or none. A record that is already stored changes nothing.
    * @param recordDays how many days single records are kept from now on; absent: unchanged
@@ -256,12 +271,38 @@ export function userObject(keyId: string, user: string | null): string {
   return keyId + USER_OBJECT + (user ?? NO_USER);
 }
 
-/** The parts of an object's name. `user` is null for the object of a key. */
-export function readObjectName(name: string): { readonly keyId: string; readonly user: string | null } {
+/** The name of the object of a shard. @param shard its name among the children of the key */
+export function objectOfShard(keyId: string, shard: string): string {
+  return `${keyId}${SHARD_OBJECT}${regionOf(shard)}/${shard.slice(shard.lastIndexOf(' ') + 1)}`;
+}
+
+/** The name of the object of a child of a key. */
+export function childObject(keyId: string, child: string): string {
+  return isShard(child) ? objectOfShard(keyId, child) : userObject(keyId, child);
+}
+
+/** The key of a ledger, the object of a key or of a shard, whose name this is. */
+export function keyOfLedger(ledger: string): string {
+  const at = ledger.indexOf(SHARD_OBJECT);
+  return at < 0 ? ledger : ledger.slice(0, at);
+}
+
+/** The folder of a ledger in the archive. That of a key must have no folders of others. */
+export function archiveOf(ledger: string): string {
+  return ledger.replaceAll('/', '~');
+}
+
+/** The parts of an object's name. `user` and `shard` are null for the object of a key; `shard` is a name among its children. */
+export function readObjectName(name: string): {
+  readonly keyId: string;
+  readonly user: string | null;
+  readonly shard: string | null;
+} {
   const at = name.indexOf(USER_OBJECT);
-  return at < 0
-    ? { keyId: name, user: null }
-    : { keyId: name.slice(0, at), user: name.slice(at + USER_OBJECT.length) };
+  if (at >= 0) return { keyId: name.slice(0, at), user: name.slice(at + USER_OBJECT.length), shard: null };
+  const keyId = keyOfLedger(name);
+  const [region = '', n] = name.slice(keyId.length + SHARD_OBJECT.length).split('/');
+  return { keyId, user: null, shard: n === undefined ? null : shardName(region, Number(n)) };
 }
 
 /** The key itself. Repeated calls change nothing. */

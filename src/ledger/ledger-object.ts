@@ -34,6 +34,7 @@ import type { RoomLimits } from './records/key-records.ts';
 import { KeyRole } from './roles/key.ts';
 import type { RolePorts } from './roles/ports.ts';
 import { ObjectAlarm, type Role } from './roles/role.ts';
+import { ShardRole } from './roles/shard.ts';
 import { TeamRole } from './roles/team.ts';
 import { UserRole } from './roles/user.ts';
 import { readAlertSettings, readRecordDays, readReservedMs, readRoomLimits } from './settings.ts';
@@ -94,8 +95,9 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   /** @throws where this version has no object of that name: what is meant for it must not be stored as a key's */
   #createRole(name: string, ports: RolePorts): Role & Partial<LedgerStub> {
-    const { keyId, user } = readObjectName(name);
+    const { keyId, user, shard } = readObjectName(name);
     if (user !== null) return new UserRole(ports, keyId, user);
+    if (shard !== null) return new ShardRole(ports, keyId, shard);
     const teamId = teamIdOf(name);
     if (teamId !== null) return new TeamRole(ports, teamId);
     const wake = () => this.#alarm.setBy(Date.now());
@@ -224,6 +226,14 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async usersOfRecords(...args: Args<'usersOfRecords'>) {
     return this.#with('usersOfRecords').usersOfRecords(...args);
+  }
+
+  async shards(...args: Args<'shards'>) {
+    return this.#with('shards').shards(...args);
+  }
+
+  async reportCharges(...args: Args<'reportCharges'>) {
+    return this.#with('reportCharges').reportCharges(...args);
   }
 
   async compareCache(...args: Args<'compareCache'>) {

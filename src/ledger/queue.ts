@@ -1,5 +1,5 @@
 /** Sends records to a Cloudflare Queue (`USAGE_QUEUE`), and settles the batches that its consumer receives. */
-import { decodeUsageRecord, type UsageRecord } from '../metering/record.ts';
+import { decodeUsageRecord, ledgerOfRecord, type UsageRecord } from '../metering/record.ts';
 import type { RecordSink } from '../metering/record-writer.ts';
 import type { Log } from '../shared/log-event.ts';
 
@@ -30,7 +30,7 @@ export interface ConsumerPorts {
 /** The delay of a message that no sink took. */
 const RETRY_SECONDS = 60;
 
-/** Settles a batch with one call for each key. Messages that no sink takes are delivered again. */
+/** Settles a batch with one call for each ledger. Messages that no sink takes are delivered again. */
 export async function consumeRecords(
   messages: readonly RecordMessage[],
   ports: ConsumerPorts,
@@ -46,9 +46,9 @@ export async function consumeRecords(
     message.ack();
     return [];
   });
-  const byKey = Map.groupBy(received, ({ record }) => record.key_id);
+  const byLedger = Map.groupBy(received, ({ record }) => ledgerOfRecord(record));
   await Promise.all(
-    [...byKey.values()].map(async (own) => {
+    [...byLedger.values()].map(async (own) => {
       const isTaken = await putInto(
         ports.sinks,
         own.map(({ record }) => record),

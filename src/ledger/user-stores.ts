@@ -13,6 +13,7 @@ import { MAX_KEY_IDS } from './directory/directory.ts';
 import {
   DIRECTORIES,
   FIRST_DIRECTORY,
+  keyOfLedger,
   type LedgerNamespace,
   type LedgerStub,
   teamObject,
@@ -21,7 +22,7 @@ import {
 import { type DayRow, DIMENSIONS, fromColumns } from './records/sum-columns.ts';
 import { USER_START, type UserCursor } from './records/user-records.ts';
 
-/** The ids of the keys that the directories know. */
+/** The ids of the keys that the directories know, and the names of their shards. */
 export function listKeyIds(ledgers: LedgerNamespace): ListKeyIds {
   return async (after) => {
     const pages = await Promise.all(
@@ -52,8 +53,9 @@ export function ledgersOfUsers(ledgers: LedgerNamespace): UserStore {
         const part = await call(ledgers, keyId, (ledger) => ledger.readUser(names, cursor));
         // Each part repeats the users.
         const users = cursor === USER_START ? part.users : [];
-        for (const user of users) yield* spentLines(ledgers, userObject(keyId, user), { key_id: keyId });
-        for (const row of part.sums) yield { type: 'sum', fields: { key_id: keyId, ...writeSum(row) } };
+        const key_id = keyOfLedger(keyId);
+        for (const user of users) yield* spentLines(ledgers, userObject(keyId, user), { key_id });
+        for (const row of part.sums) yield { type: 'sum', fields: { key_id, ...writeSum(row) } };
         for (const record of part.records) yield { type: 'record', record };
         next = part.next;
       }

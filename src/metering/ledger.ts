@@ -97,7 +97,8 @@ export function writeCursor(beforeId: string, portion: KeyPortion | null): strin
   return [beforeId, portion.boundId, portion.beforeKey, portion.lastKey].join('.');
 }
 
-const KEY_OF_CURSOR = /^[\w-]{0,128}$/;
+/** The name of a ledger: a key's id, or a shard of it. */
+const KEY_OF_CURSOR = /^[\w-]{0,128}(?:\/s\/[A-Za-z]+\/\d+)?$/;
 
 /** Null: no page has such a cursor. */
 export function readCursor(text: string): Pick<RecordQuery, 'beforeId' | 'portion'> | null {

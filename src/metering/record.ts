@@ -184,6 +184,8 @@ export interface Charge {
   readonly unreservedDay?: string;
   /** The ledger object of the user that reserved the request, and reports the charge to its key's. Absent: the key's reserved it. */
   readonly userObject?: string;
+  /** The ledger object of the shard that reserved the request, and stores its record (`LEDGER=object`). Absent: the key's does. */
+  readonly shard?: string;
 }
 
 /** The charge of a request that was not sent to any upstream. */
@@ -194,6 +196,11 @@ export const NO_CHARGE: Charge = { tokens: 0, cost: null };
  * (`LEDGER=object`). Ledgers do not store the charge.
  */
 export type ChargedRecord = UsageRecord & { readonly charge?: Charge };
+
+/** The name of the object that stores the record (`LEDGER=object`): that of a shard, or of its key. */
+export function ledgerOfRecord({ key_id, charge }: ChargedRecord): string {
+  return charge?.shard ?? key_id;
+}
 
 /** What a record charges to limits: its tokens, and its cost in 10^-9 of its currency; null if the cost is unknown. */
 export function chargeOfRecord({ total_tokens, cost_nanos, currency }: UsageRecord): Charge {

@@ -115,15 +115,21 @@ export class PlaceCheck {
 const MARKER = 'config/place';
 const FIRST_KEY = 'key/';
 
-/** The objects of a namespace where the settings place them. Until the jurisdiction is checked, calls wait for the check. */
+/**
+ * The objects of a namespace where the settings place them. Until the jurisdiction is checked, calls wait for the check.
+ * @param hintOf about where an object of that name is created, if `LOCATION_HINT` does not say so
+ */
 export function placeObjects<Stub extends object>(
   namespace: PlaceableNamespace<Stub>,
   { jurisdiction, locationHint }: ObjectPlace,
   check: PlaceCheck,
+  hintOf: (name: string) => string | undefined = () => undefined,
 ): { getByName(name: string): Stub } {
-  const options = locationHint === null ? {} : { locationHint };
-  const open = (name: string) =>
-    inJurisdiction(namespace, jurisdiction ?? undefined).getByName(name, options);
+  const open = (name: string) => {
+    const hint = locationHint ?? hintOf(name);
+    const options = hint === undefined ? {} : { locationHint: hint };
+    return inJurisdiction(namespace, jurisdiction ?? undefined).getByName(name, options);
+  };
   return { getByName: (name) => (check.isVerified ? open(name) : checkedStub(() => open(name), check)) };
 }
 

@@ -197,6 +197,8 @@ export const SETTINGS = {
   tags: own<TextList>('attribution'),
   /** Requests of a key with limits while its ledger object is unavailable: `closed` (the default) refuses them, `open` allows them (docs/budgets.md#when-the-ledger-object-cannot-be-reached). */
   budgetFail: word(['closed', 'open'], 'ledger'),
+  /** Whether a busy key is spread over several ledger objects, near its callers: `on` (the default) or `off` (docs/ledgers.md#shards-of-a-busy-key). */
+  shards: word(['on', 'off'], 'ledger'),
   /** The percentages of a budget at which an alert is logged and sent, at most 10 whole numbers from 1 to 100, such as `50,80,100` (the default), or `off` (docs/alerts.md#budgets). */
   budgetAlerts: own<string | readonly number[]>('ledger'),
   /** A secret: the https URL (or http of `localhost`) to which alerts of budgets and of providers, and the weekly summary, are sent (docs/alerts.md). Default: they are only logged. */

@@ -7,6 +7,7 @@ import { ShownSpeeds } from '../../src/metering/pricing/output-speeds.ts';
 /** Fails the test where it is called. */
 const UNTOUCHED = {
   settings: { ledger: 'object', budgetFail: 'open' },
+  spreads: null,
   hasher: null,
   speeds: new ShownSpeeds(),
   get client(): never {

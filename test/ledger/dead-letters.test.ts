@@ -1,10 +1,10 @@
 /** Tests records whose ledger cannot be reached (L5): they wait in KV and are replayed once. */
 import { describe, expect, test } from 'vitest';
 import { DeadLetters } from '../../src/ledger/dead-letters.ts';
-import type { UsageRecord } from '../../src/metering/record.ts';
+import { type ChargedRecord, ledgerOfRecord, type UsageRecord } from '../../src/metering/record.ts';
 import { MemoryStore, record } from '../metering/records.ts';
 
-/** A ledger that can be unreachable for some keys. */
+/** A ledger that can be unreachable for some keys and shards. */
 class FakeLedger {
   readonly records = new Map<string, UsageRecord>();
   readonly unreachable = new Set<string>();
@@ -12,7 +12,7 @@ class FakeLedger {
 
   async put(records: readonly UsageRecord[]): Promise<void> {
     this.calls++;
-    if (records.some(({ key_id }) => this.unreachable.has(key_id))) throw new Error('out of reach');
+    if (records.some((one) => this.unreachable.has(ledgerOfRecord(one)))) throw new Error('out of reach');
     for (const one of records) this.records.set(one.request_id, one);
   }
 }
@@ -65,6 +65,21 @@ describe('DeadLetters', () => {
     expect(await other.replay()).toEqual({ settled: 83, left: 0 });
     expect(await other.replay()).toEqual({ settled: 0, left: 0 });
     expect([ledger.records.size, store.entries.size]).toEqual([250, 0]);
+  });
+
+  test('L10 the daily run replays a key and its shards that are reachable, and keeps the records of another shard', async () => {
+    const { store, ledger, deadLetters } = bench();
+    const ofShard = (n: number): ChargedRecord => {
+      const charge = { tokens: 1, cost: null, shard: `a/s/EU/${n}` };
+      return { ...of('a', n), charge };
+    };
+    await deadLetters.put([ofShard(0), ofShard(1), of('a', 2)]);
+    ledger.unreachable.add('a/s/EU/1');
+    const other = new DeadLetters(store.asStore, ledger);
+    expect(await other.replay()).toEqual({ settled: 2, left: 1 });
+    ledger.unreachable.clear();
+    expect(await other.replay()).toEqual({ settled: 1, left: 0 });
+    expect([...ledger.records.values()]).toContainEqual(ofShard(1));
   });
 
   test('L5 entries that are deleted or not records are skipped', async () => {

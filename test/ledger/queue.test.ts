@@ -1,7 +1,7 @@
 /** Tests the Queue's producer and consumer (L6): records arrive unchanged, one call settles the records of a key, and none is lost. */
 import { describe, expect, test } from 'vitest';
 import { consumeRecords, QueueSink } from '../../src/ledger/queue.ts';
-import type { UsageRecord } from '../../src/metering/record.ts';
+import { type ChargedRecord, ledgerOfRecord, type UsageRecord } from '../../src/metering/record.ts';
 import type { RecordSink } from '../../src/metering/record-writer.ts';
 import { record } from '../metering/records.ts';
 
@@ -19,15 +19,19 @@ function message(body: unknown) {
 
 class Sink implements RecordSink {
   readonly batches: (readonly UsageRecord[])[] = [];
-  refuses: (keyId: string) => boolean = () => false;
+  refuses: (ledger: string) => boolean = () => false;
 
   async put(records: readonly UsageRecord[]): Promise<void> {
-    if (records.some(({ key_id }) => this.refuses(key_id))) throw new Error('refused');
+    if (records.some((one) => this.refuses(ledgerOfRecord(one)))) throw new Error('refused');
     this.batches.push(records);
   }
 }
 
 const of = (key_id: string, n: number) => record({ key_id }, n);
+const ofShard = (shard: string, n: number): ChargedRecord => ({
+  ...of('a', n),
+  charge: { tokens: 1, cost: null, shard },
+});
 
 describe('QueueSink', () => {
   test('L6 sends each record as one JSON message', async () => {
@@ -54,6 +58,15 @@ describe('consumeRecords', () => {
     await consumeRecords(messages, { sinks: [first, second], log: () => {} });
     expect([first.batches, second.batches]).toEqual([[[of('a', 1)]], [[of('b', 2)]]]);
     expect(messages.map(({ ends }) => ends.join())).toEqual(['ack', 'ack']);
+  });
+
+  test('L10 an unreachable shard: its records go to the next sink, those of its key and of other shards are settled', async () => {
+    const [first, second] = [new Sink(), new Sink()];
+    first.refuses = (name) => name === 'a/s/EU/0';
+    const messages = [of('a', 1), ofShard('a/s/EU/0', 2), ofShard('a/s/EU/1', 3)].map(message);
+    await consumeRecords(messages, { sinks: [first, second], log: () => {} });
+    expect(first.batches).toEqual([[of('a', 1)], [ofShard('a/s/EU/1', 3)]]);
+    expect(second.batches).toEqual([[ofShard('a/s/EU/0', 2)]]);
   });
 
   test('L6 no sink takes the records of a key: only its messages are retried', async () => {

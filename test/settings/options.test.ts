@@ -50,6 +50,7 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   keptResponses: 10,
   keptBytes: 1_000_000,
   budgetFail: 'open',
+  shards: 'off',
   budgetAlerts: [90, 50],
   alertUrl: 'https://alerts.example/weir',
   alertSecret: 'a-secret-of-16-or-more',

@@ -423,6 +423,7 @@ export const COMPONENTS = {
     kept: optional(anyObject),
     limits: orNull(anyObject),
     ...used,
+    shards: optional(mapOf(count)),
     top_ups: topUps,
     per_user: useOfUser,
   }),

@@ -12,6 +12,7 @@ import {
 } from '../../metering/report.ts';
 import { DAY_MS, firstIdAt, HOUR_MS } from '../../metering/time.ts';
 import { MAX_QUERIED_LEDGERS } from '../../shared/limits.ts';
+import { SHARD_OBJECT } from '../limits/spread.ts';
 import {
   addColumns,
   MAX_SPEED_CHARS,
@@ -181,7 +182,7 @@ function summedRows(sql: SqlStorage, query: ReportQuery, { days, hours, fact }: 
 function sourceOf(unit: 'day' | 'hour', table: string, { from, to }: Span, byKey: boolean): SumSource {
   const time = unit === 'day' ? 'NULL AS hour, day' : `hour, hour / ${HOURS_PER_DAY} AS day`;
   return {
-    select: `SELECT ${time}, ${byKey ? 'key' : "'' AS key"}, ${COLUMNS} FROM ${table} WHERE ${unit} >= ? AND ${unit} < ?`,
+    select: `SELECT ${time}, ${byKey ? KEY_OF_LEDGER : "''"} AS key, ${COLUMNS} FROM ${table} WHERE ${unit} >= ? AND ${unit} < ?`,
     bindings: [from, to],
   };
 }
@@ -190,11 +191,14 @@ function sourceOf(unit: 'day' | 'hour', table: string, { from, to }: Span, byKey
 function factSource(fact: FactGroup, { from, to }: Span, byKey: boolean): SumSource {
   const table = byKey ? 'key_facts' : 'all_facts';
   return {
-    select: `SELECT NULL AS hour, day, ${byKey ? 'key' : "'' AS key"}, name, ${COLUMNS} FROM ${table}
+    select: `SELECT NULL AS hour, day, ${byKey ? KEY_OF_LEDGER : "''"} AS key, name, ${COLUMNS} FROM ${table}
       WHERE day >= ? AND day < ? AND fact = ?`,
     bindings: [from / HOURS_PER_DAY, to / HOURS_PER_DAY, fact],
   };
 }
+
+/** The column `key` of sums names the ledger: the object of a key, or of a shard of it. */
+const KEY_OF_LEDGER = `iif(instr(key, '${SHARD_OBJECT}') = 0, key, substr(key, 1, instr(key, '${SHARD_OBJECT}') - 1))`;
 
 function unionOf(sources: readonly SumSource[]): SumSource {
   return {

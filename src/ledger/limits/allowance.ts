@@ -5,6 +5,7 @@
 import type { LimitStatus, Limits } from '../../auth/key-limits.ts';
 import type { Charge } from '../../metering/record.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import type { Spread } from './spread.ts';
 
 /** Room in every kind of limit. */
 export interface Allowance {
@@ -28,6 +29,9 @@ export interface UpperBound extends Allowance {
 
 /** The levels of holders, each the parent of the next one. */
 export type Level = 'team' | 'key' | 'user';
+
+/** What a holder is: a shard is a child of its key, for requests of no user with limits, and has no limits of its own. */
+export type HolderKind = Level | 'shard';
 
 /** Why a request is refused. `waitMs`: when it would be admitted if no other request came; null: waiting does not help. */
 export type LimitRefusal =
@@ -158,6 +162,8 @@ export type LeaseAnswer =
       readonly surplus: Allowance | null;
       /** So little is left that nothing is leased in advance, and each settlement is reported at once. */
       readonly isExact: boolean;
+      /** For a shard: how its key is spread now. */
+      readonly spread?: Spread | null;
     }
   /** The message was applied before. `seq`: of the last message that was applied. */
   | { readonly kind: 'repeated'; readonly seq: number }

@@ -1,13 +1,14 @@
 /** What a holder has lent to its children, as it counts it: their running requests, and what they may still use. */
 import { ACCESS_PREFIX } from '../../auth/caller-ids.ts';
 import { type Budget, dayOf, type Limits, NO_USER, OTHER_USERS } from '../../auth/key-limits.ts';
-import type { Allowance, Amounts, HeldSum, LeaseMessage, Level, SecondSum } from './allowance.ts';
+import type { Allowance, Amounts, HeldSum, HolderKind, LeaseMessage, SecondSum } from './allowance.ts';
 import {
   addToWindow,
   correctWindow,
   HELD_TABLE,
   type HeldByChildren,
   hasTable,
+  SHARD_HELD_TABLE,
   type Sql,
   secondOf,
   sumOfPeriod,
@@ -15,20 +16,36 @@ import {
 } from './limit-tables.ts';
 import { addReported } from './reservations.ts';
 import { SilentChildren } from './silent-children.ts';
+import { isShard } from './spread.ts';
 import { createTeamTables, NO_TEAM, TEAM_HELD_TABLE } from './team-shares.ts';
 
 /**
  * - `key_users`: the children that have an object, the last day on which they counted, and their last message.
  * - `held`: what their objects hold. `tokens`, `cost` and `running` are of running requests and of what was leased since the last
  *   message; `requests` and `rate_tokens` of what no second of the minute counts yet.
+ * - `key_shards`, `shard_held`: the same of shards, which 0.2.0 would take for users.
  */
-const TABLES = [
-  'CREATE TABLE IF NOT EXISTS key_users (user TEXT PRIMARY KEY, day TEXT NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID',
-  `CREATE TABLE IF NOT EXISTS ${HELD_TABLE} (
+interface Tables {
+  readonly known: 'key_users' | 'key_shards';
+  readonly held: typeof HELD_TABLE | typeof SHARD_HELD_TABLE;
+}
+
+const OF_USERS: Tables = { known: 'key_users', held: HELD_TABLE };
+const OF_SHARDS: Tables = { known: 'key_shards', held: SHARD_HELD_TABLE };
+
+function tablesOf(child: string): Tables {
+  return isShard(child) ? OF_SHARDS : OF_USERS;
+}
+
+function createTables(sql: Sql, { known, held }: Tables): void {
+  sql.exec(
+    `CREATE TABLE IF NOT EXISTS ${known} (user TEXT PRIMARY KEY, day TEXT NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID`,
+  );
+  sql.exec(`CREATE TABLE IF NOT EXISTS ${held} (
     user TEXT NOT NULL, day TEXT NOT NULL, currency TEXT NOT NULL, tokens INTEGER NOT NULL, cost INTEGER NOT NULL,
     running INTEGER NOT NULL, requests INTEGER NOT NULL, rate_tokens INTEGER NOT NULL, PRIMARY KEY (user, day, currency)
-  ) WITHOUT ROWID`,
-];
+  ) WITHOUT ROWID`);
+}
 
 type HeldRow = Required<Omit<HeldSum, 'team'>>;
 
@@ -52,9 +69,11 @@ const FAILED_RECALL_MS = 10_000;
 interface ChildrenPorts {
   readonly sql: Sql;
   /** Of the holder. The children of a team are keys and people. */
-  readonly level: Level;
+  readonly level: HolderKind;
   /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. @returns false: it fails */
   readonly returnLease: (child: string) => Promise<boolean>;
+  /** Makes a shard report what it was charged. Never rejects, and ends within a bound. */
+  readonly reportCharges: (shard: string) => Promise<void>;
   readonly now: () => number;
   /** How long requests take at most. A child that sends no message for so long is counted as if all that it holds were used. */
   readonly silentMs: () => number;
@@ -69,8 +88,8 @@ export class Children {
   readonly #returning = new Map<string, Promise<void>>();
   /** Until when children are not asked that did not return what they hold, in ms since the epoch. */
   readonly #failedUntil = new Map<string, number>();
-  /** Whether the tables exist. They are created with the first child. */
-  #isUsed: boolean;
+  /** The tables that exist. They are created with the first child of their kind. */
+  readonly #used: Set<Tables>;
   /** The children that may hold something in advance. */
   readonly #ahead = new Set<string>();
   /** The number of users of a day, which is read from storage once. */
@@ -80,15 +99,16 @@ export class Children {
     this.#ports = ports;
     this.#sql = ports.sql;
     this.#silent = new SilentChildren(ports.sql, ports.silentMs);
-    this.#isUsed = hasTable(ports.sql, HELD_TABLE);
-    if (!this.#isUsed) return;
-    const holders = this.#sql.exec<{ user: string }>('SELECT DISTINCT user FROM held WHERE requests > 0');
-    for (const { user } of holders.toArray()) this.#ahead.add(user);
+    this.#used = new Set([OF_USERS, OF_SHARDS].filter(({ held }) => hasTable(ports.sql, held)));
+    for (const { held } of this.#used) {
+      const query = `SELECT DISTINCT user FROM ${held} WHERE requests > 0`;
+      for (const { user } of this.#sql.exec<{ user: string }>(query).toArray()) this.#ahead.add(user);
+    }
   }
 
   /** What all children hold; undefined: there never were any. */
   get held(): HeldByChildren | undefined {
-    if (!this.#isUsed) return undefined;
+    if (this.#used.size === 0) return undefined;
     const tables = this.#heldTables;
     const query = `SELECT coalesce(sum(running), 0) AS running, coalesce(sum(requests), 0) AS requests,
       coalesce(sum(rate_tokens), 0) AS tokens FROM (${tables.map((table) => `SELECT running, requests, rate_tokens FROM ${table}`).join(' UNION ALL ')})`;
@@ -102,21 +122,25 @@ export class Children {
     };
   }
 
-  /** The second one has what children hold of the allowance of teams other than the current one. */
-  get #heldTables(): readonly ('held' | 'team_held')[] {
-    return hasTable(this.#sql, TEAM_HELD_TABLE) ? [HELD_TABLE, TEAM_HELD_TABLE] : [HELD_TABLE];
+  get #heldTables() {
+    return [...[...this.#used].map(({ held }) => held), ...this.#teamTables];
+  }
+
+  /** What children hold of the allowance of teams other than the current one. */
+  get #teamTables(): readonly (typeof TEAM_HELD_TABLE)[] {
+    return hasTable(this.#sql, TEAM_HELD_TABLE) ? [TEAM_HELD_TABLE] : [];
   }
 
   /** The number of keys of a team that have not left. */
   get members(): number {
-    if (!this.#isUsed) return 0;
+    if (!this.#used.has(OF_USERS)) return 0;
     const query = `SELECT count(*) AS members FROM key_users WHERE day != ? AND NOT ${IS_PERSON}`;
     return this.#sql.exec<{ members: number }>(query, LEFT, ...PERSON).toArray()[0]?.members ?? 0;
   }
 
   /** Keys of a team that have not left, and whose last message came before that day. */
   membersBefore(day: string, max: number): readonly string[] {
-    if (!this.#isUsed) return [];
+    if (!this.#used.has(OF_USERS)) return [];
     const query = `SELECT user FROM key_users WHERE day != ? AND day < ? AND NOT ${IS_PERSON} LIMIT ?`;
     const rows = this.#sql.exec<{ user: string }>(query, LEFT, day, ...PERSON, max).toArray();
     return rows.map(({ user }) => user);
@@ -129,7 +153,7 @@ export class Children {
 
   /** The people of a team that have an object. */
   people(max: number): readonly string[] {
-    if (!this.#isUsed) return [];
+    if (!this.#used.has(OF_USERS)) return [];
     const query = `SELECT user FROM key_users WHERE ${IS_PERSON} LIMIT ?`;
     const rows = this.#sql.exec<{ user: string }>(query, ...PERSON, max).toArray();
     return rows.map(({ user }) => user);
@@ -145,19 +169,21 @@ export class Children {
    * @returns the number of its last message; null: it has no limits of its own on this day
    */
   register(child: string, limits: Limits, now: number): number | null {
-    if (!this.#isUsed) for (const table of TABLES) this.#sql.exec(table);
-    this.#isUsed = true;
+    const tables = tablesOf(child);
+    if (!this.#used.has(tables)) createTables(this.#sql, tables);
+    this.#used.add(tables);
     const known = this.#find(child);
     const day = dayOf(now);
     if (!this.#count(child, known?.day, day, limits)) return null;
-    if (known === undefined) this.#sql.exec('INSERT INTO key_users VALUES (?, ?, 0)', child, day);
-    else if (known.day === LEFT) this.#sql.exec('UPDATE key_users SET day = ? WHERE user = ?', day, child);
+    if (known === undefined) this.#sql.exec(`INSERT INTO ${tables.known} VALUES (?, ?, 0)`, child, day);
+    else if (known.day === LEFT)
+      this.#sql.exec(`UPDATE ${tables.known} SET day = ? WHERE user = ?`, day, child);
     return known?.seq ?? 0;
   }
 
   /** The number of the child's last message; undefined: it is not known. */
   seqOf(child: string): number | undefined {
-    return this.#isUsed ? this.#find(child)?.seq : undefined;
+    return this.#used.has(tablesOf(child)) ? this.#find(child)?.seq : undefined;
   }
 
   /**
@@ -176,8 +202,9 @@ export class Children {
     this.#silent.takeBack(child, team, now);
     this.#silent.heard(child, now);
     this.#failedUntil.delete(child);
+    const tables = tablesOf(child);
     const before = this.#heldBy(child);
-    const others = this.#heldTables.slice(1).flatMap((table) => this.#heldBy(child, table));
+    const others = this.#teamTables.flatMap((table) => this.#heldBy(child, table));
     const seconds = currentSeconds(minute ?? [leasedBy([...before, ...others], now)], now);
     if (limits.rpm !== null || limits.tpm !== null) this.#addToMinute(seconds);
     for (const charge of charges) addReported(this.#sql, charge, team, now);
@@ -193,7 +220,7 @@ export class Children {
     );
     for (const row of before) {
       if (after.some((kept) => isSameRow(kept, row))) continue;
-      const remove = 'DELETE FROM held WHERE user = ? AND day = ? AND currency = ?';
+      const remove = `DELETE FROM ${tables.held} WHERE user = ? AND day = ? AND currency = ?`;
       this.#sql.exec(remove, child, row.day, row.currency);
     }
     for (const row of after) {
@@ -201,12 +228,12 @@ export class Children {
       if (old === undefined || !isEqualRow(old, row)) this.#store(child, row);
     }
     if (isLast) {
-      this.#sql.exec('DELETE FROM key_users WHERE user = ?', child);
+      this.#sql.exec(`DELETE FROM ${tables.known} WHERE user = ?`, child);
       this.#silent.remove(child);
     }
     const lastDay = this.#find(child)?.day ?? day;
     const isOwn = isLast || this.#count(child, lastDay, day, limits);
-    const update = 'UPDATE key_users SET seq = ?, day = ? WHERE user = ?';
+    const update = `UPDATE ${tables.known} SET seq = ?, day = ? WHERE user = ?`;
     this.#sql.exec(update, seq, isLeaving ? LEFT : isOwn ? day : lastDay, child);
     return { isOwn, seconds };
   }
@@ -271,7 +298,7 @@ export class Children {
    * @returns what is charged
    */
   chargeSilent(now: number, team: string, isAlarm: boolean): readonly Amounts[] {
-    if (!this.#isUsed) return [];
+    if (this.#used.size === 0) return [];
     const charged = this.#silent.charge(now, team, isAlarm);
     for (const { user } of charged) this.#ahead.delete(user);
     return charged;
@@ -279,16 +306,24 @@ export class Children {
 
   /** When {@link chargeSilent} has work next, in ms since the epoch; null: never. */
   get silentAt(): number | null {
-    return this.#isUsed ? this.#silent.dueAt : null;
+    return this.#used.size === 0 ? null : this.#silent.dueAt;
+  }
+
+  /** Shards report what they were charged, so that the sums are those of a key without shards. */
+  async reportShards(): Promise<void> {
+    if (!this.#used.has(OF_SHARDS)) return;
+    const query = 'SELECT user FROM key_shards LIMIT ?';
+    const shards = this.#sql.exec<{ user: string }>(query, MAX_RETURNING).toArray();
+    await Promise.all(shards.map(({ user }) => this.#ports.reportCharges(user)));
   }
 
   /** Those that have an object. */
   names(max: number): readonly string[] {
-    if (!this.#isUsed) return [];
-    const query = 'SELECT user FROM key_users LIMIT ?';
-    return this.#sql
-      .exec<{ user: string }>(query, max)
-      .toArray()
+    return [...this.#used]
+      .flatMap(({ known }) =>
+        this.#sql.exec<{ user: string }>(`SELECT user FROM ${known} LIMIT ?`, max).toArray(),
+      )
+      .slice(0, max)
       .map(({ user }) => user);
   }
 
@@ -303,17 +338,17 @@ export class Children {
     this.#failedUntil.delete(child);
     this.#silent.remove(child);
     for (const table of this.#heldTables) this.#sql.exec(`DELETE FROM ${table} WHERE user = ?`, child);
-    this.#sql.exec('DELETE FROM key_users WHERE user = ?', child);
+    this.#sql.exec(`DELETE FROM ${tablesOf(child).known} WHERE user = ?`, child);
   }
 
   #find(child: string): { readonly day: string; readonly seq: number } | undefined {
-    const query = 'SELECT day, seq FROM key_users WHERE user = ?';
+    const query = `SELECT day, seq FROM ${tablesOf(child).known} WHERE user = ?`;
     return this.#sql.exec<{ day: string; seq: number }>(query, child).toArray()[0];
   }
 
   /** Whether the child has separate limits on this day. Counts a user that has. The keys of a team are not counted. */
   #count(child: string, lastDay: string | undefined, day: string, { perUser }: Limits): boolean {
-    if (child === NO_USER || child === OTHER_USERS || lastDay === day) return true;
+    if (child === NO_USER || child === OTHER_USERS || isShard(child) || lastDay === day) return true;
     const isTeam = this.#ports.level === 'team';
     if (isTeam && !isPerson(child)) return true;
     if (this.#counted?.day !== day) {
@@ -339,7 +374,7 @@ export class Children {
   /** Replaces what the child holds of the allowance of teams other than the current one. */
   #storeOthers(child: string, sums: readonly HeldSum[]): void {
     if (sums.length > 0) createTeamTables(this.#sql);
-    else if (this.#heldTables.length === 1) return;
+    else if (this.#teamTables.length === 0) return;
     this.#sql.exec(`DELETE FROM ${TEAM_HELD_TABLE} WHERE user = ?`, child);
     for (const {
       day,
@@ -357,7 +392,7 @@ export class Children {
       );
   }
 
-  #heldBy(child: string, table: string = HELD_TABLE): readonly HeldRow[] {
+  #heldBy(child: string, table: string = tablesOf(child).held): readonly HeldRow[] {
     const query = `SELECT day, currency, tokens, cost, running, requests, rate_tokens FROM ${table} WHERE user = ?`;
     return this.#sql.exec<HeldRow & Record<string, SqlStorageValue>>(query, child).toArray();
   }
@@ -365,7 +400,7 @@ export class Children {
   #store(child: string, row: HeldRow): void {
     const { day, currency, tokens, cost, running, requests, rate_tokens } = row;
     this.#sql.exec(
-      'INSERT OR REPLACE INTO held VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      `INSERT OR REPLACE INTO ${tablesOf(child).held} VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       ...[child, day, currency, tokens, cost, running, requests, rate_tokens],
     );
   }

@@ -18,6 +18,7 @@ import { type JsonObject, parseJson } from '../../shared/json.ts';
 import type { Log } from '../../shared/log-event.ts';
 import {
   type Amounts,
+  type HolderKind,
   type LeaseAnswer,
   type LeaseMessage,
   type Level,
@@ -58,12 +59,18 @@ import {
   settleUnreserved,
   withReservation,
 } from './reservations.ts';
+import { isShard, KeySpread, keepShard, regionOf, type Spread } from './spread.ts';
 import { currentTeam, NO_TEAM, switchTeam } from './team-shares.ts';
 
-const PARENTS: Readonly<Record<Level, Level>> = { user: 'key', key: 'team', team: 'team' };
+const PARENTS: Readonly<Record<HolderKind, Level>> = {
+  shard: 'key',
+  user: 'key',
+  key: 'team',
+  team: 'team',
+};
 
 export interface HolderPorts {
-  readonly level: Level;
+  readonly level: HolderKind;
   /** Of its parent: a user of a team is a person without a key. Absent: that of the next higher level. */
   readonly parentLevel?: Level;
   /** Among the children of its parent. A user is named as it is stored; `''`: requests without a user. */
@@ -71,11 +78,13 @@ export interface HolderPorts {
   readonly sql: Sql;
   readonly transaction: <Value>(act: () => Value) => Value;
   readonly now: () => number;
-  /** The key of a user, or the team of a person; of a key its team of that id. Null: it has none. */
+  /** The key of a user or shard, or the team of a person; of a key its team of that id. Null: it has none. */
   readonly parent: ((team: string) => ParentCalls) | null;
   readonly isRevoked: () => boolean;
   /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. @returns false: it fails */
   readonly returnLease: (child: string) => Promise<boolean>;
+  /** Makes a shard report what it was charged. Never rejects, and ends within a bound. */
+  readonly reportCharges: (shard: string) => Promise<void>;
   /** How long requests take at most, until their reservations expire. */
   readonly silentMs: () => number;
   /**
@@ -83,10 +92,13 @@ export interface HolderPorts {
    * it is stored together with what was written before.
    */
   readonly wakeBy: (time: number) => void;
-  /** Deletes all data of the object of a user, and the alarm. */
+  /** Deletes all data of the object of a user, and the alarm; of a shard what it has of its parent. */
   readonly forget: () => Promise<void>;
   readonly log: Log;
 }
+
+/** Of a shard. Not {@link NO_LIMITS} itself, which stands for limits that are missing. */
+const NONE_OF_ITS_OWN: Limits = { ...NO_LIMITS };
 
 const RETRY_AFTER_MS = 60_000;
 /** How often needs are checked again because limits change meanwhile. */
@@ -142,16 +154,32 @@ export class Holder {
   readonly #joining = new Set<string>();
   /** What is not decided yet. */
   readonly #undecided = new Set<Asking>();
+  /** How the requests of a key are spread over shards. */
+  readonly #keySpread: KeySpread;
+  /** How the key is spread, as a shard has heard. */
+  #heardSpread: Spread | null = null;
 
   constructor(ports: HolderPorts) {
-    const { sql, level, returnLease, now, silentMs } = ports;
+    const { sql, level, returnLease, reportCharges, now, silentMs } = ports;
     this.#ports = ports;
     this.#sql = sql;
     this.#team = currentTeam(sql);
-    this.children = new Children({ sql, level, returnLease, now, silentMs });
+    this.#keySpread = new KeySpread(sql, now);
+    this.children = new Children({ sql, level, returnLease, reportCharges, now, silentMs });
     for (const team of linkedTeams(sql)) this.#leaseOf(team);
     // An object of an earlier version has fewer tables.
-    if (level === 'user' && this.#leaseOf(NO_TEAM)?.isOpen) createLimitTables(sql);
+    if (this.#isCopy && this.#leaseOf(NO_TEAM)?.isOpen) createLimitTables(sql);
+  }
+
+  /** How the key is spread over shards; null: it has none. */
+  get spread(): Spread | null {
+    return this.#ports.level === 'shard' ? this.#heardSpread : this.#keySpread.current;
+  }
+
+  /** Whose limits this holder enforces. */
+  get #level(): Level {
+    const { level } = this.#ports;
+    return level === 'shard' ? 'key' : level;
   }
 
   /** The lease of the parent that admits requests now; null: there is no parent. */
@@ -178,7 +206,10 @@ export class Holder {
         restoreSpent(sql, spent);
         this.#copy(limits);
       },
-      heard: ({ limits }) => (isCopy ? this.#copy(limits) : reports.storeLimits(limitsRow(limits))),
+      heard: ({ limits, spread = null }) => {
+        this.#heardSpread = spread;
+        return isCopy ? this.#copy(limits) : reports.storeLimits(limitsRow(limits));
+      },
       forget: isCopy ? forget : async () => transaction(() => reports.remove()),
     });
     this.#leases.set(team, lease);
@@ -249,7 +280,8 @@ export class Holder {
 
   /** Whether the stored limits are a copy of the key's, of which a part is for each user. */
   get #isCopy(): boolean {
-    return this.#ports.level === 'user';
+    const { level } = this.#ports;
+    return level === 'user' || level === 'shard';
   }
 
   /** Whether there are tables. A user has them once there were requests. */
@@ -259,6 +291,7 @@ export class Holder {
 
   /** The limits that are enforced here. */
   #own(limits: Limits): Limits {
+    if (this.#ports.level === 'shard') return NONE_OF_ITS_OWN;
     return this.#isCopy ? limitsOfUser(limits) : limits;
   }
 
@@ -291,15 +324,18 @@ export class Holder {
    */
   reserve(request: ReserveRequest): Reservation | Promise<Reservation> {
     this.#follow(request.limits ?? null);
+    const { region } = request;
+    if (region !== undefined && this.#ports.level === 'key') this.#keySpread.note(region);
     const asking = askingRequest(this.#sql, request);
     const expiresAfterMs = this.#lease === null ? request.expiresAfterMs : LEASE_MS;
     const answer = (decided: Decided): Reservation => {
       if (decided.kind === 'over') throw new Error('The request has ended');
       if (decided.kind !== 'decided') return decided;
-      for (const refused of decided.refused.values()) return { kind: 'refused', ...refused };
+      const spread = region === undefined ? {} : { spread: this.spread };
+      for (const refused of decided.refused.values()) return { kind: 'refused', ...refused, ...spread };
       // Without an await after the transaction, so that there is never a reservation without an alarm.
       this.#ports.wakeBy(this.#ports.now() + expiresAfterMs);
-      return asking.reserved(this.#merge(decided.standing));
+      return { ...asking.reserved(this.#merge(decided.standing)), ...spread };
     };
     if (this.#lease !== null || this.children.areAhead) return this.#decideLater(asking).then(answer);
     const decided = this.#decideNow(asking);
@@ -351,7 +387,7 @@ export class Holder {
   /** Whether a refusal is by a copy of limits that may have changed. */
   #mayBeOutdated({ refused }: Decision): boolean {
     if (!this.#isCopy || this.#lease?.isFresh) return false;
-    return [...refused.values()].some(({ by }) => by === this.#ports.level);
+    return [...refused.values()].some(({ by }) => by === this.#level);
   }
 
   #decideNow(asking: Asking) {
@@ -402,7 +438,7 @@ export class Holder {
     const { held } = this.children;
     const refused = new Map<UpperBound, Refused>();
     const granted: UpperBound[] = [];
-    const { level: by } = this.#ports;
+    const by = this.#level;
     const checkOn = (day: string): LimitStatus => {
       const before = [...pending, ...granted].reduce(
         (sum, need) => withReservation(sum, need, now, day),
@@ -538,7 +574,10 @@ export class Holder {
     const closed = (await this.#lease?.open(listed)) ?? null;
     if (closed !== null) return { kind: closed };
     const limits = this.limits(listed);
-    const seq = transaction(() => this.children.register(child, limits, now()));
+    const seq = transaction(() => {
+      if (isShard(child)) keepShard(this.#sql, child);
+      return this.children.register(child, limits, now());
+    });
     if (seq === null) return { kind: 'shared' };
     // The object of a known child has it already.
     if (hash === undefined || seq > 0) return { kind: 'opened', limits, seq };
@@ -555,15 +594,19 @@ export class Holder {
     // All grants of a message count in one day, also if it ends while other children return what they hold.
     const day = dayOf(now());
     const applied = transaction(() => this.#apply(message, isClosed, day));
-    const { needs } = message;
+    const { needs, user } = message;
     if (applied.kind !== 'applied') return applied;
     const { limits } = applied;
     if (needs.length > 0 || message.running.length > 0) this.#wakeForSilent();
+    const spread = isShard(user) ? { spread: this.#keySpread.current } : {};
     if (isClosed || needs.length === 0) {
       this.#reportLater();
       if (needs.length > 0) return { kind: 'revoked' };
       const standing = this.#merge(readLimitStatus(this.#sql, now(), this.children.held, limits, day));
-      return { kind: 'leased', limits, day, standing, refusals: [], surplus: null, isExact: false };
+      return {
+        ...{ kind: 'leased', limits, day, standing, refusals: [], surplus: null, isExact: false },
+        ...spread,
+      };
     }
     const { asking, result } = askingChild(message, this.children, this.#lease === null ? day : null);
     const decided = await this.#decideLater(asking).finally(() => {
@@ -574,13 +617,12 @@ export class Holder {
     const { day: grantDay, surplus, refusals } = result();
     return {
       ...{ kind: 'leased', limits: this.limits(), day: grantDay ?? day, surplus, isExact: decided.isExact },
+      ...spread,
       standing: this.#merge(decided.standing),
       refusals: refusals.map(
         (one): ParentRefusal | null =>
           one &&
-          (one.by === this.#ports.level
-            ? one.refusal
-            : { ...one.refusal, by: one.by, standing: one.standing }),
+          (one.by === this.#level ? one.refusal : { ...one.refusal, by: one.by, standing: one.standing }),
       ),
     };
   }
@@ -600,6 +642,11 @@ export class Holder {
     const now = this.#ports.now();
     const { isOwn, seconds } = this.children.apply(message, limits, now, day, this.#team);
     this.#noteAll();
+    if (isShard(user))
+      this.#keySpread.note(
+        regionOf(user),
+        (message.minute ?? []).reduce((sum, one) => sum + one.requests, 0),
+      );
     if (message.charges.some(({ team = NO_TEAM }) => team !== this.#team)) this.#reportFormer();
     this.#lease?.pass(seconds);
     if (erased !== undefined) keepSpent(this.#sql, erased);
@@ -679,6 +726,16 @@ export class Holder {
     await this.#lease?.returnSurplus(hasLent);
   }
 
+  /** Tells the parent what was charged, and returns what is held in advance. */
+  async report(): Promise<void> {
+    if (this.isOpen) await this.#lease?.report();
+  }
+
+  /** Opens a shard that was charged for a request without a reservation, so that it reports the charge. */
+  async openShard(): Promise<void> {
+    if (this.#ports.level === 'shard') await this.#lease?.open(null);
+  }
+
   /** What is charged: a row for each day and currency. */
   get spent(): readonly Amounts[] {
     if (!this.isOpen) return [];
@@ -750,6 +807,8 @@ export class Holder {
     try {
       await lease.report();
       if (lease.isUnreported) return now() + LEASE_MS;
+      // The object of a shard has records.
+      if (this.#ports.level === 'shard') return null;
       if (this.#isCopy) return nextExpiry(this.#sql) === null ? await this.#deleteOld(lease) : null;
       if (!this.#isLeaving(team)) return null;
       if (!lease.isEmpty) return now() + RETRY_AFTER_MS;

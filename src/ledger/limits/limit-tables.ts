@@ -189,6 +189,8 @@ export function changeLimits(sql: Sql, fields: JsonObject): LimitsResult {
 
 /** The table of what a holder has lent to its children. */
 export const HELD_TABLE = 'held';
+/** The same of shards. */
+export const SHARD_HELD_TABLE = 'shard_held';
 
 /** What the children of a holder hold of its limits. */
 export interface HeldByChildren {
@@ -255,7 +257,7 @@ export function addedTo(sql: Sql, { unit, per }: Budget, now: number): number {
 /** Sums the rows of the budget's current period, in its unit. */
 export function sumOfPeriod(
   sql: Sql,
-  table: 'spent' | 'unreported' | 'reservations' | 'expired' | 'held' | 'team_held',
+  table: 'spent' | 'unreported' | 'reservations' | 'expired' | 'held' | 'shard_held' | 'team_held',
   { unit, per }: Budget,
   now: number,
 ): number {

@@ -52,6 +52,20 @@ function sumsWithReported(sql: Sql): string {
       AND reported.day = sums.day AND reported.currency = sums.currency`;
 }
 
+/** Forgets the link of a shard to its key. The charges that the key has counted stay in `reported`. */
+export function forgetParent(sql: Sql): void {
+  sql.exec('DELETE FROM link');
+  sql.exec('UPDATE reported SET seq = 0');
+}
+
+/** Whether a shard has charges that its key has not counted. */
+export function hasUnreported(sql: Sql): boolean {
+  for (const table of [LINK, REPORTED]) sql.exec(table);
+  const query = `SELECT 1 FROM (${sumsWithReported(sql)})
+    WHERE tokens IS NOT reported_tokens OR cost IS NOT reported_cost LIMIT 1`;
+  return sql.exec(query).toArray().length > 0;
+}
+
 export class Reports {
   readonly #sql: Sql;
   /** The team that is the parent: only its own sums are reported to it. Null: the parent is a key, and gets the sums of all teams. */

@@ -38,6 +38,7 @@ import {
   type Sql,
   secondOf,
 } from './limit-tables.ts';
+import type { Spread } from './spread.ts';
 import {
   addToTeam,
   forgetTeamsOfRequests,
@@ -73,6 +74,8 @@ export interface ReserveRequest {
   readonly expiresAfterMs: number;
   /** The limits that KV lists for the key, for an object that never had any. Absent: the Worker is older than the object. */
   readonly limits?: JsonObject | null;
+  /** Where the request comes from. The answer then says how the key is spread. Absent: it is not spread. */
+  readonly region?: string;
   /** The keyed hash of the user's name, in the object of a user; absent: it is not known. */
   readonly userHash?: string;
 }
@@ -94,9 +97,12 @@ export type Reservation =
       readonly outputTokens: number | null;
       /** The limits of the holder that reserved, and those of its parent of kinds that it has none of. */
       readonly standing: LimitStatus;
+      /** As in the refusal. */
+      readonly spread?: Spread | null;
     }
-  /** `by` is absent where the object is older than the Worker: it is the key's. */
-  | ({ readonly kind: 'refused' } & Omit<Refused, 'by'> & Partial<Pick<Refused, 'by'>>)
+  /** `by` is absent where the object is older than the Worker: it is the key's. `spread`: how the key is spread over shards; null: it is not. */
+  | ({ readonly kind: 'refused'; readonly spread?: Spread | null } & Omit<Refused, 'by'> &
+      Partial<Pick<Refused, 'by'>>)
   /** `max_users` other users had requests on this day: the request counts against the allowance that all further users share. */
   | { readonly kind: 'shared' }
   | { readonly kind: 'revoked' };

@@ -1,6 +1,6 @@
 /** Children that send no messages: what they hold is charged whole, until a later message says what was used. */
 import type { Amounts, ReportedCharge } from './allowance.ts';
-import { HELD_TABLE, hasTable, type Sql } from './limit-tables.ts';
+import { HELD_TABLE, hasTable, SHARD_HELD_TABLE, type Sql } from './limit-tables.ts';
 import { addReported } from './reservations.ts';
 import { TEAM_HELD_TABLE } from './team-shares.ts';
 
@@ -55,11 +55,12 @@ export class SilentChildren {
   charge(now: number, team: string, isAlarm: boolean): readonly SilentAmounts[] {
     const due = this.#dueAt;
     if (due === null || now < (due ?? (isAlarm ? now : Number.POSITIVE_INFINITY))) return [];
-    const heldTables = hasTable(this.#sql, TEAM_HELD_TABLE) ? [HELD_TABLE, TEAM_HELD_TABLE] : [HELD_TABLE];
+    const existing = (tables: readonly string[]) => tables.filter((table) => hasTable(this.#sql, table));
+    const heldTables = existing([HELD_TABLE, SHARD_HELD_TABLE, TEAM_HELD_TABLE]);
     const held = heldTables.map((table) => `SELECT user FROM ${table}`).join(' UNION ');
-    const holding = this.#sql
-      .exec<HoldingChild>(`SELECT user, seq FROM key_users WHERE user IN (${held})`)
-      .toArray();
+    const holding = existing(['key_users', 'key_shards']).flatMap((table) =>
+      this.#sql.exec<HoldingChild>(`SELECT user, seq FROM ${table} WHERE user IN (${held})`).toArray(),
+    );
     const known = this.#known;
     this.#dueAt = null;
     const charged: SilentAmounts[] = [];
@@ -90,7 +91,7 @@ export class SilentChildren {
   }
 
   #chargeOne(child: string, table: string, now: number, current: string): readonly SilentAmounts[] {
-    const [team, values] = table === HELD_TABLE ? ['? AS team', [current]] : ['team', []];
+    const [team, values] = table === TEAM_HELD_TABLE ? ['team', []] : ['? AS team', [current]];
     const query = `DELETE FROM ${table} WHERE user = ? RETURNING day, currency, tokens, cost, ${team}`;
     const rows = this.#sql.exec<HeldAmounts>(query, child, ...values).toArray();
     createTables(this.#sql);

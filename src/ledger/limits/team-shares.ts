@@ -1,5 +1,6 @@
 /** Which team counts the requests and charges of a key: a request belongs to the team that admitted it, also after the key changes its team. */
-import { HELD_TABLE, hasTable, type Sql } from './limit-tables.ts';
+import { HELD_TABLE, hasTable, SHARD_HELD_TABLE, type Sql } from './limit-tables.ts';
+import { IS_SHARD } from './spread.ts';
 
 /** Stands for the team of a key without one. */
 export const NO_TEAM = '';
@@ -33,6 +34,12 @@ export function currentTeam(sql: Sql): string {
   return sql.exec<{ team: string }>(`SELECT team FROM ${CURRENT}`).toArray()[0]?.team ?? NO_TEAM;
 }
 
+/** What children hold of the current team, each with the condition on their names. */
+const HELD = [
+  [HELD_TABLE, `NOT ${IS_SHARD}`],
+  [SHARD_HELD_TABLE, IS_SHARD],
+] as const;
+
 /** Creates the tables, for a holder with requests or charges of several teams. */
 export function createTeamTables(sql: Sql): void {
   for (const table of TABLES) sql.exec(table);
@@ -49,12 +56,15 @@ export function switchTeam(sql: Sql, team: string): void {
     before,
   );
   sql.exec(`INSERT OR REPLACE INTO team_spent ${ownSums('?1')}`, before);
-  const hasHeld = hasTable(sql, HELD_TABLE);
-  if (hasHeld) {
-    sql.exec(`INSERT INTO ${TEAM_HELD_TABLE} SELECT *, ? FROM ${HELD_TABLE}`, before);
-    sql.exec(`DELETE FROM ${HELD_TABLE}`);
+  for (const [table, isOwn] of HELD) {
+    if (!hasTable(sql, table)) continue;
+    sql.exec(`INSERT INTO ${TEAM_HELD_TABLE} SELECT *, ? FROM ${table}`, before);
+    sql.exec(`DELETE FROM ${table}`);
     const columns = 'user, day, currency, tokens, cost, running, requests, rate_tokens';
-    sql.exec(`INSERT INTO ${HELD_TABLE} SELECT ${columns} FROM ${TEAM_HELD_TABLE} WHERE team = ?`, team);
+    sql.exec(
+      `INSERT INTO ${table} SELECT ${columns} FROM ${TEAM_HELD_TABLE} WHERE team = ? AND ${isOwn}`,
+      team,
+    );
   }
   for (const table of [REQUESTS, 'team_spent', TEAM_HELD_TABLE])
     sql.exec(`DELETE FROM ${table} WHERE team = ?`, team);
@@ -99,7 +109,7 @@ export function runningByTeam(sql: Sql): string {
     : [
         `SELECT ${now} AS team, day, currency, tokens, cost, 1 AS running, 0 AS requests, 0 AS rate_tokens FROM reservations`,
       ];
-  if (hasTable(sql, HELD_TABLE)) parts.push(`SELECT ${now}, ${lent} FROM ${HELD_TABLE}`);
+  for (const [table] of HELD) if (hasTable(sql, table)) parts.push(`SELECT ${now}, ${lent} FROM ${table}`);
   return parts.join(' UNION ALL ');
 }
 

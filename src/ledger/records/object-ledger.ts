@@ -1,7 +1,7 @@
 /** The store of usage records on Durable Objects (`LEDGER=object`): one object for each key, and directories over all of them. */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { Ledger, ListedRecord, RecordPage, RecordQuery, ReportQuery } from '../../metering/ledger.ts';
-import type { UsageRecord } from '../../metering/record.ts';
+import { type ChargedRecord, ledgerOfRecord, type UsageRecord } from '../../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import { factsOf, Report } from '../../metering/report.ts';
 import { callOnce, callTwice } from '../../shared/durable-objects.ts';
@@ -11,12 +11,13 @@ import { failure, ok, type Result } from '../../shared/result.ts';
 import type { FoundRecord } from '../directory/directory.ts';
 import type { ReportPart } from '../directory/directory-reports.ts';
 import { DIRECTORIES, FIRST_DIRECTORY, type LedgerNamespace, type LedgerStub } from '../ledger-calls.ts';
+import { shardsOf } from '../shards.ts';
 import { archiveProblem } from './archive.ts';
-import { listAll } from './record-lists.ts';
+import { listAll, listLedgers } from './record-lists.ts';
 import { fromColumns, type SumRow } from './sum-columns.ts';
 
-/** Directories whose sums are held at a time. Each may have thousands of rows. */
-const DIRECTORIES_AT_ONCE = 8;
+/** Directories, or ledgers of a key, whose sums are held at a time. Each may have thousands of rows. */
+const LEDGERS_AT_ONCE = 8;
 
 export interface ObjectLedgerPorts {
   readonly ledgers: LedgerNamespace;
@@ -41,11 +42,11 @@ export class ObjectLedger implements Ledger {
     return callTwice(() => this.#ledger(name), read);
   }
 
-  async put(records: readonly UsageRecord[]): Promise<void> {
-    const byKey = Map.groupBy(records, (record) => record.key_id);
+  async put(records: readonly ChargedRecord[]): Promise<void> {
+    const byLedger = Map.groupBy(records, ledgerOfRecord);
     await Promise.all(
-      [...byKey].map(async ([keyId, own]) => {
-        const forgotten = await callOnce(() => this.#ledger(keyId).settle(own, this.#ports.recordDays));
+      [...byLedger].map(async ([name, own]) => {
+        const forgotten = await callOnce(() => this.#ledger(name).settle(own, this.#ports.recordDays));
         for (const id of forgotten) {
           const record = own.find(({ request_id }) => request_id === id);
           const reason = 'it is older than RECORD_DAYS, and may have been counted';
@@ -70,8 +71,24 @@ export class ObjectLedger implements Ledger {
   async #report(query: ReportQuery): Promise<Result<Report, ApiError>> {
     const { keyId, groups } = query;
     if (keyId === null) return this.#reportAll(query);
-    const result = await this.#read(keyId, (ledger) => ledger.report(query));
-    return result.kind === 'rows' ? reportOf(result.rows, groups) : refuseParts(result.reason, query);
+    const report = new Report(groups);
+    const names = await this.#ledgersOf(keyId);
+    for (let at = 0; at < names.length; at += LEDGERS_AT_ONCE) {
+      const some = names.slice(at, at + LEDGERS_AT_ONCE);
+      const results = await Promise.all(
+        some.map((name) => this.#read(name, (ledger) => ledger.report(query))),
+      );
+      for (const result of results) {
+        if (result.kind === 'parts') return refuseParts(result.reason, query);
+        addRows(report, result.rows);
+      }
+    }
+    return ok(report);
+  }
+
+  /** The ledgers that may have records of a key: its own object, and its shards. */
+  async #ledgersOf(keyId: string): Promise<readonly string[]> {
+    return [keyId, ...(await shardsOf(this.#ports.ledgers, keyId))];
   }
 
   /** Adds what each directory has, some at a time, because each may have thousands of rows. */
@@ -96,13 +113,20 @@ export class ObjectLedger implements Ledger {
         }
       }
     };
-    await Promise.all(Array.from({ length: DIRECTORIES_AT_ONCE }, addNext));
+    await Promise.all(Array.from({ length: LEDGERS_AT_ONCE }, addNext));
     return refused ?? ok(report);
   }
 
   async #list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
     const { keyId } = query;
-    if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.list(query)));
+    if (keyId !== null) {
+      const names = await this.#ledgersOf(keyId);
+      return ok(
+        names.length === 1
+          ? await this.#read(keyId, (ledger) => ledger.list(query))
+          : await listLedgers(names, query, (name, own) => this.#read(name, (ledger) => ledger.list(own))),
+      );
+    }
     return ok(
       await listAll(query, {
         recent: (name, own) => this.#read(name, (directory) => directory.listRecent(own)),
@@ -114,7 +138,13 @@ export class ObjectLedger implements Ledger {
   }
 
   async #find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>> {
-    if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.find(requestId)));
+    if (keyId !== null) {
+      const read = (name: string) => this.#read(name, (ledger) => ledger.find(requestId));
+      const own = await read(keyId);
+      if (own !== null) return ok(own);
+      const ofShards = await Promise.all((await shardsOf(this.#ports.ledgers, keyId)).map(read));
+      return ok(ofShards.find((record) => record !== null) ?? null);
+    }
     const found = await Promise.all(DIRECTORIES.map((name) => this.#findIn(name, requestId)));
     return ok(found.find((record) => record !== null) ?? null);
   }
@@ -150,12 +180,6 @@ async function orArchiveProblem<Value>(
     if (reason === null) throw error;
     return failure(apiError('ledger_unreachable', reason));
   }
-}
-
-function reportOf(rows: readonly SumRow[], groups: ReportQuery['groups']): Result<Report, ApiError> {
-  const report = new Report(groups);
-  addRows(report, rows);
-  return ok(report);
 }
 
 function addRows(report: Report, rows: readonly SumRow[]): void {

@@ -29,6 +29,24 @@ export async function listAll(query: RecordQuery, calls: ListCalls): Promise<Rec
   return listHours({ ...query, beforeId }, records, calls);
 }
 
+/** A page of the records of one key that is spread over several ledgers, the latest first. */
+export async function listLedgers(
+  ledgers: readonly string[],
+  query: RecordQuery,
+  read: ReadSource,
+): Promise<RecordPage> {
+  const merge = new Merge(ledgers, query, read, 2 * MAX_QUERIED_LEDGERS);
+  await merge.start();
+  const records: UsageRecord[] = [];
+  while (records.length < query.limit) {
+    const record = await merge.next();
+    if (record === null) return { records, next: null };
+    if (record === 'spent') return { records, next: merge.position };
+    records.push(record);
+  }
+  return { records, next: records.at(-1)?.request_id ?? null };
+}
+
 /** The part of a page that directories have. */
 interface RecentPart {
   readonly records: readonly UsageRecord[];

@@ -1,59 +1,30 @@
 /** The object of a gateway key: its limits, its usage records and the key itself. */
-import type { LimitsResult } from '../../auth/key-limits.ts';
+import type { KeyStanding, LimitsResult } from '../../auth/key-limits.ts';
 import { type KeyChange, type KeyChangeResult, readKey } from '../../auth/keys.ts';
 import { TEAM_ID } from '../../auth/teams.ts';
 import type { SentPrefix } from '../../metering/cache-breaks.ts';
 import type { RecordQuery, ReportQuery } from '../../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../../metering/record.ts';
-import { DAY_MS, isoTime } from '../../metering/time.ts';
-import { callTwice } from '../../shared/durable-objects.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { ErasedSums } from '../directory/directory.ts';
-import {
-  directoryOf,
-  FIRST_DIRECTORY,
-  type KeyObjectCalls,
-  teamObject,
-  userObject,
-} from '../ledger-calls.ts';
+import { childObject, type KeyObjectCalls, objectOfShard, teamObject } from '../ledger-calls.ts';
 import { hasErasedSpent } from '../limits/erased-spent.ts';
 import { changeLimits, type LimitsRow, readLimitsRow } from '../limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from '../limits/reservations.ts';
-import { compareRecords, compareSent, createCacheSessions } from '../records/cache-sessions.ts';
-import { KeyRecords } from '../records/key-records.ts';
-import {
-  createRecords,
-  deleteRecords,
-  hasRecords,
-  insertRecords,
-  type LedgerPage,
-  placeOf,
-  readState,
-  setState,
-} from '../records/records.ts';
-import { addToHours, createSums, hasSent, hasSentDay, keyReport, type RowsResult } from '../records/sums.ts';
-import { SEND_AFTER_MS, SumsSender } from '../records/sums-sender.ts';
+import { knownShards } from '../limits/spread.ts';
+import type { LedgerPage } from '../records/records.ts';
+import type { RowsResult } from '../records/sums.ts';
 import type { ErasedUserPart, UserCursor, UsersPart } from '../records/user-records.ts';
 import { LimitedRole, MAX_CLEARED } from './limited.ts';
+import { OwnRecords } from './own-records.ts';
 import type { RolePorts } from './ports.ts';
-import { answerWithin, type Role, succeeds } from './role.ts';
+import type { Role } from './role.ts';
 
 const RETRY_AFTER_MS = 60_000;
-/** Another object that does not respond must not delay the next alarm. */
-const MAX_CALL_MS = 10_000;
-
-/** How long one alarm moves records. */
-const MAX_ROOM_MS = 20_000;
-/** After records have left, the alarm runs early only once so many bytes were added. */
-const MIN_ROOM_BYTES = 65_536;
 
 export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
   readonly kind = 'a key';
   readonly #keyId: string;
-  readonly #records: KeyRecords;
-  readonly #sums: SumsSender;
-  /** The size of the database at which records have to leave, in bytes; it is known once the alarm has run. */
-  #fullAt = Number.POSITIVE_INFINITY;
+  readonly #records: OwnRecords;
 
   constructor(ports: RolePorts, keyId: string) {
     super(ports, {
@@ -61,27 +32,19 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
       name: keyId,
       keyId,
       openParent: (team) => ports.objects().getByName(teamObject(team)),
-      childObject: (user) => userObject(keyId, user),
+      childObject: (child) => childObject(keyId, child),
       readName: async (store) => {
         const found = await readKey(store, keyId);
         return found === null || found === 'unreadable' ? null : found.key.name;
       },
       teamId: null,
     });
-    const { sql, transaction, bucket, now, startTimer, objects } = ports;
     this.#keyId = keyId;
-    this.#records = new KeyRecords({ sql, transaction, keyId, bucket, now, startTimer });
-    this.#sums = new SumsSender({
-      ...{ sql, transaction, now },
-      recordDays: () => this.#recordDays,
-      tell: (message) => {
-        const directory = objects().getByName(directoryOf(keyId));
-        return answerWithin(directory.takeSums(keyId, message), MAX_CALL_MS);
-      },
+    this.#records = new OwnRecords(ports, {
+      keyId,
+      ledger: keyId,
+      charge: (records) => this.holder.settleRecords(records),
     });
-    createRecords(sql);
-    createSums(sql);
-    createCacheSessions(sql);
   }
 
   /** The jobs that call others are last. */
@@ -90,44 +53,19 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
       this.settleExpired,
       (now: number) => this.clear(this.holder.children.names(MAX_CLEARED), now),
       this.forgetErased,
-      (now: number) => this.#deleteOld(now),
-      (now: number) => this.#sums.send(now),
+      this.#records.deleteOld,
+      this.#records.send,
       this.sendAlerts,
-      (now: number) => this.#deleteArchived(now),
-      (now: number) => this.#makeRoom(now),
+      ...this.#records.room,
     ];
   }
 
   get hasWork(): boolean {
-    const { sql } = this.ports;
-    if (this.hasLimitWork || this.holder.hasTeams) return true;
-    return hasRecords(sql) || readState(sql).archived_until > 0;
+    return this.hasLimitWork || this.holder.hasTeams || this.#records.hasWork;
   }
 
   async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
-    const { sql, transaction, alarm } = this.ports;
-    const setFor = await alarm.read();
-    const { forgotten, isNew } = transaction(() => {
-      const state = readState(sql);
-      const days = recordDays ?? state.record_days;
-      if (days !== state.record_days) setState(sql, 'record_days', days);
-      const byPlace = Map.groupBy(records, (record) => placeOf(sql, record, state));
-      const { new: fresh = [], forgotten: old = [] } = Object.fromEntries(byPlace);
-      const inserted = insertRecords(sql, compareRecords(sql, fresh));
-      addToHours(sql, inserted, state);
-      this.holder.settleRecords(inserted);
-      this.#sums.note(inserted);
-      return {
-        forgotten: old.map((record) => record.request_id),
-        isNew: inserted.some(({ time }) => !hasSentDay(sql, Math.floor(Date.parse(time) / DAY_MS))),
-      };
-    });
-    // Without an await after the transaction, so that there is never a record without an alarm.
-    const now = this.ports.now();
-    // The directory learns at once on which days a key has records, and then finds each of them. A directory that fails is not called more often.
-    const isUrgent = isNew && (setFor === null || setFor > now + RETRY_AFTER_MS);
-    const isFull = sql.databaseSize > this.#fullAt;
-    alarm.wakeBy(isUrgent || isFull ? now : now + SEND_AFTER_MS);
+    const forgotten = await this.#records.settle(records, recordDays);
     await this.noteAlerts();
     return forgotten;
   }
@@ -141,18 +79,15 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
   }
 
   async report(query: ReportQuery): Promise<RowsResult> {
-    const readRecords = (from: string, before: string) => this.#records.each(from, before);
-    return keyReport(this.ports.sql, query, this.#keyId, readRecords);
+    return this.#records.report(query);
   }
 
   async reportUnsent(query: ReportQuery): Promise<RowsResult> {
-    return hasSent(this.ports.sql) ? { kind: 'rows', rows: [] } : this.report(query);
+    return this.#records.reportUnsent(query);
   }
 
   async sendSums(): Promise<boolean> {
-    const next = await this.#sums.send(this.ports.now());
-    if (next !== null) await this.ports.alarm.setBy(next);
-    return next === null;
+    return this.#records.sendSums();
   }
 
   async readUser(names: readonly string[], cursor: UserCursor) {
@@ -165,13 +100,7 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
     beforeId: string | null,
   ): Promise<ErasedUserPart> {
     if (beforeId === null) await this.key.revokeOf(names, this.#keyId);
-    const eraseSums = (sessions: ErasedSums['sessions']) =>
-      callTwice(
-        () => this.ports.objects().getByName(directoryOf(this.#keyId)),
-        (directory) => directory.eraseSums(this.#keyId, { users: names, beforeId, sessions }),
-      );
-    // What is sent meanwhile would arrive after the directory has erased it.
-    return this.#sums.pausedFor(() => this.#records.eraseUser(names, cursor, beforeId, eraseSums));
+    return this.#records.eraseUser(names, cursor, beforeId);
   }
 
   async usersOfRecords(after: string, beforeId: string): Promise<UsersPart> {
@@ -179,7 +108,11 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
   }
 
   async compareCache(session: string, sent: SentPrefix): Promise<string> {
-    return compareSent(this.ports.sql, session, sent);
+    return this.#records.compareCache(session, sent);
+  }
+
+  async shards(): Promise<readonly string[]> {
+    return knownShards(this.ports.sql).map((shard) => objectOfShard(this.#keyId, shard));
   }
 
   async reserve(request: ReserveRequest): Promise<Reservation> {
@@ -196,6 +129,13 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
   async returnLease(): Promise<void> {
     await this.ports.alarm.read();
     await this.holder.returnLease();
+  }
+
+  /** What shards were charged since their last report counts, too. */
+  override async standing(listed: JsonObject | null = null): Promise<KeyStanding> {
+    await this.holder.children.reportShards();
+    const shards = this.holder.spread;
+    return { ...(await super.standing(listed)), ...(shards !== null && { shards }) };
   }
 
   async limitsRow(): Promise<LimitsRow> {
@@ -234,70 +174,5 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
       const isKept = this.holder.children.names(1).length > 0 || this.holder.hasTeams || hasErasedSpent(sql);
       if (isKept) await alarm.setBy(now());
     }
-  }
-
-  /** How many days single records are kept, wherever they are. */
-  get #recordDays(): number {
-    return readState(this.ports.sql).record_days || this.ports.recordDays();
-  }
-
-  #deleteOld(now: number): number | null {
-    const { sql, transaction } = this.ports;
-    const keptMs = this.#recordDays * DAY_MS;
-    const oldest = transaction(() => deleteRecords(sql, now - keptMs));
-    if (oldest === null) return null;
-    // Records are deleted once a day.
-    return oldest < now - keptMs ? now : oldest + keptMs + DAY_MS;
-  }
-
-  /** Deletes days of the archive, as old records of the object. */
-  async #deleteArchived(now: number): Promise<number | null> {
-    const keptMs = this.#recordDays * DAY_MS;
-    try {
-      const first = await this.#records.deleteArchived(now - keptMs);
-      return first === null ? null : Math.max(first + keptMs + DAY_MS, now + DAY_MS);
-    } catch (error) {
-      this.ports.log({ event: 'archive_failed', key_id: this.#keyId, reason: String(error) });
-      return now + RETRY_AFTER_MS;
-    }
-  }
-
-  /** Lets the oldest records leave, if there are too many. */
-  async #makeRoom(now: number): Promise<number | null> {
-    const { sql, transaction, roomLimits, log } = this.ports;
-    const limits = await roomLimits();
-    const { archived, deleted, isOver, problem } = await this.#records.makeRoom(limits, now + MAX_ROOM_MS);
-    const state = readState(sql);
-    if (state.archive_failing > 0 !== (problem !== null))
-      transaction(() => {
-        setState(sql, 'archive_failing', problem === null ? 0 : now);
-        setState(sql, 'is_note_due', 1);
-      });
-    const key_id = this.#keyId;
-    const before = isoTime(state.moved_before);
-    if (archived > 0) log({ event: 'records_archived', key_id, records: archived, before });
-    if (deleted > 0) log({ event: 'records_deleted', key_id, records: deleted, before });
-    if (problem !== null) log({ event: 'archive_failed', key_id, reason: problem });
-    const free = Math.max(this.#records.freeBytes(limits), MIN_ROOM_BYTES);
-    this.#fullAt = problem === null ? sql.databaseSize + free : Number.POSITIVE_INFINITY;
-    const isNoted = await this.#noteFull(problem);
-    return problem !== null || !isNoted ? now + RETRY_AFTER_MS : isOver ? now : null;
-  }
-
-  /** Tells the directory that records were deleted, or that the archive fails or works again, so that an admin sees it. */
-  async #noteFull(reason: string | null): Promise<boolean> {
-    const { sql, objects } = this.ports;
-    const state = readState(sql);
-    if (state.is_note_due === 0) return true;
-    const note = {
-      deletedRecords: state.deleted_records,
-      deletedBefore: state.moved_before,
-      failingSince: state.archive_failing || null,
-      reason,
-    };
-    const directory = objects().getByName(FIRST_DIRECTORY);
-    if (!(await succeeds(directory.noteFull(this.#keyId, note), MAX_CALL_MS))) return false;
-    setState(sql, 'is_note_due', 0);
-    return true;
   }
 }

@@ -47,6 +47,9 @@ export function openHolder(ports: RolePorts, identity: HolderIdentity): Holder {
     ...(parentLevel !== undefined && { parentLevel }),
     parent: openParent && boundedParents(openParent, now),
     returnLease: (child) => succeeds(objects().getByName(childObject(child)).returnLease(), MAX_RETURN_MS),
+    reportCharges: async (shard) => {
+      await succeeds(objects().getByName(childObject(shard)).reportCharges(), MAX_RETURN_MS);
+    },
     wakeBy: (time) => alarm.wakeBy(time),
     log: (entry) => log({ ...entry, key_id: keyId }),
   });

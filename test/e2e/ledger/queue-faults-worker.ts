@@ -1,4 +1,4 @@
-/** The gateway with a queue, a ledger and dead letters that a test breaks: `/test/faults?queue=…&ledger=…&letters=…&consumer=…`; `/test/met` counts them. */
+/** The gateway with a queue, a ledger and dead letters that a test breaks: `/test/faults?queue=…&ledger=…&letters=…&consumer=…`; `/test/met` counts them. `x-test-continent` says where a request comes from. */
 import weir from '../../../src/index.ts';
 import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 
@@ -100,7 +100,11 @@ export default {
   async fetch(request: Request<unknown, IncomingRequestCfProperties>, env: Env, context: ExecutionContext) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === '/test/met') return Response.json({ met, calls });
-    if (pathname !== '/test/faults') return weir.fetch(request, wrap(env), context);
+    if (pathname !== '/test/faults') {
+      const continent = request.headers.get('x-test-continent');
+      const from = continent === null ? request : new Request(request, { cf: { continent } });
+      return weir.fetch(from as typeof request, wrap(env), context);
+    }
     for (const part of Object.keys(faults) as (keyof typeof faults)[]) {
       faults[part] = (searchParams.get(part) ?? 'none') as Fault; // decode
       met[part] = 0;

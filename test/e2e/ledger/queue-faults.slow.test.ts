@@ -1,4 +1,4 @@
-/** The queue and the dead letters end to end under faults (L5, L6, M1): whatever fails, each request is counted once, and none is lost. */
+/** The queue and the dead letters end to end under faults (L5, L6, L10, M1): whatever fails, each request is counted once, and none is lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
 import { createSimulator, type Simulator } from '../../../tools/simulator/server.ts';
@@ -114,46 +114,67 @@ describe.each(['object', 'kv'])('LEDGER=%s', (name) => {
     'consumer=down',
     'consumer=lost',
     'consumer=half&ledger=half&queue=half&letters=half',
-  ])('L5 L6 M1 %s, then all is well again: each request is counted once', async (faults) => {
-    lost.length = 0;
-    const made = await deployment.call('POST', '/admin/keys', ADMIN, {
-      name: faults,
-      budget: { tokens: 1_000_000, per: 'total', mode: 'hard' },
-    });
-    const keyId = textOf(made.json.id);
-    const key = { authorization: `Bearer ${textOf(made.json.key)}` };
-    await deployment.faults(faults);
-    const bodies = Array.from({ length: REQUESTS }, () => chat('openai/gpt-4o-mini'));
-    const asked = await Promise.all(
-      bodies.map((body) => deployment.call('POST', '/v1/chat/completions', key, body)),
-    );
-    expect(asked.map(({ status }) => status)).toEqual(bodies.map(() => 200));
-    await expect.poll(() => deployment.hasMet(faults)).toBe(true);
-    await deployment.faults('');
-    const list = async () => {
-      const { json } = await deployment.call('GET', `/v1/usage/records?from=${TODAY}&key=${keyId}`, ADMIN);
-      return objectsOf(json.data);
-    };
-    await expect
-      .poll(
-        async () => {
-          await deployment.daily();
-          return (await list()).length;
-        },
-        { interval: 500 },
-      )
-      .toBe(REQUESTS);
-    await expect.poll(() => deployment.waiting()).toBe(0);
-    const records = await list();
-    expect(records.map(({ request_id }) => request_id).sort()).toEqual(asked.map(({ id }) => id).sort());
-    const tokens = records.reduce((sum, { total_tokens }) => sum + Number(total_tokens), 0);
-    const { json } = await deployment.call('GET', `/v1/usage?from=${TODAY}&key=${keyId}`, ADMIN);
-    expect(objectOf(json.total)).toMatchObject({ requests: REQUESTS, total_tokens: tokens });
-    const spent = async () => {
-      const shown = await deployment.call('GET', `/admin/keys/${keyId}`, ADMIN);
-      return objectOf(shown.json.budget);
-    };
-    await expect.poll(async () => (await spent()).spent).toBe(tokens);
-    expect(lost).toEqual([]);
-  });
+  ])('L5 L6 M1 %s, then all is well again: each request is counted once', (faults) =>
+    countsOnce(deployment, faults),
+  );
 });
+
+test.each([
+  'queue=down',
+  'ledger=down',
+  'ledger=lost',
+  'ledger=down&queue=down',
+  'consumer=half&ledger=half&queue=half&letters=half',
+])('L10 %s, and the key is spread over shards: each request is counted once', (faults) =>
+  countsOnce(new Deployment('object'), faults, true),
+);
+
+/** @param isSpread requests come from two continents */
+async function countsOnce(deployment: Deployment, faults: string, isSpread = false): Promise<void> {
+  lost.length = 0;
+  const made = await deployment.call('POST', '/admin/keys', ADMIN, {
+    name: faults,
+    budget: { tokens: 1_000_000, per: 'total', mode: 'hard' },
+  });
+  const keyId = textOf(made.json.id);
+  const key = { authorization: `Bearer ${textOf(made.json.key)}` };
+  const ask = (_: unknown, i: number) => {
+    const from = isSpread ? { 'x-test-continent': i % 2 === 0 ? 'EU' : 'NA' } : {};
+    return deployment.call('POST', '/v1/chat/completions', { ...key, ...from }, chat('openai/gpt-4o-mini'));
+  };
+  // More than six a minute from each.
+  const before = await Promise.all(Array.from({ length: isSpread ? 2 * REQUESTS : 0 }, ask));
+  const { json: shown } = await deployment.call('GET', `/admin/keys/${keyId}`, ADMIN);
+  expect(shown.shards).toEqual(isSpread ? { EU: 1, NA: 1 } : undefined);
+  await deployment.faults(faults);
+  const during = await Promise.all(Array.from({ length: REQUESTS }, ask));
+  const asked = [...before, ...during];
+  expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 200));
+  await expect.poll(() => deployment.hasMet(faults)).toBe(true);
+  await deployment.faults('');
+  const list = async () => {
+    const { json } = await deployment.call('GET', `/v1/usage/records?from=${TODAY}&key=${keyId}`, ADMIN);
+    return objectsOf(json.data);
+  };
+  await expect
+    .poll(
+      async () => {
+        await deployment.daily();
+        return (await list()).length;
+      },
+      { interval: 500 },
+    )
+    .toBe(asked.length);
+  await expect.poll(() => deployment.waiting()).toBe(0);
+  const records = await list();
+  expect(records.map(({ request_id }) => request_id).sort()).toEqual(asked.map(({ id }) => id).sort());
+  const tokens = records.reduce((sum, { total_tokens }) => sum + Number(total_tokens), 0);
+  const { json } = await deployment.call('GET', `/v1/usage?from=${TODAY}&key=${keyId}`, ADMIN);
+  expect(objectOf(json.total)).toMatchObject({ requests: asked.length, total_tokens: tokens });
+  const spent = async () => {
+    const { json: now } = await deployment.call('GET', `/admin/keys/${keyId}`, ADMIN);
+    return objectOf(now.budget);
+  };
+  await expect.poll(async () => (await spent()).spent).toBe(tokens);
+  expect(lost).toEqual([]);
+}

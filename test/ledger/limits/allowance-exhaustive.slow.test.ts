@@ -1,7 +1,7 @@
 /**
- * Two trees with every single disturbance at each call between their objects; DISTURBANCES=2 also has each pair of them.
+ * Three trees with every single disturbance at each call between their objects; DISTURBANCES=2 also has each pair of them.
  *
- * Of two levels, a key with two users and three requests: every order of the steps, one after the other and overlapping.
+ * Of two levels, a key with two users or two shards and three requests: every order of the steps, one after the other and overlapping.
  * Of three levels, a team with two keys, a user of each and three requests: the orders of `SCRIPTS`. What fails is also a call of the
  * gateway, and all calls to one object for a while.
  *
@@ -12,6 +12,7 @@
  */
 import { expect, test } from 'vitest';
 import { storedLimits } from '../../../src/ledger/limits/limit-tables.ts';
+import { shardName } from '../../../src/ledger/limits/spread.ts';
 import { HolderNetwork } from './holder-network.ts';
 import { MINUTE } from './memory-sql.ts';
 
@@ -29,9 +30,11 @@ const SCRIPTS = [
   '+2 . ~ +0 +1 . -2 . -1 -0 ~',
 ] as const;
 
+const [NEAR, FAR] = [shardName('EU', 0), shardName('NA', 0)];
 /** Each level with the paths of its holders, and of the users that send the requests. The first two are alike, so that their order does not matter. */
 const TREES = {
   two: { levels: [['k']], users: ['k/ada', 'k/ada', 'k/bob'] },
+  shards: { levels: [['k']], users: [`k/${NEAR}`, `k/${NEAR}`, `k/${FAR}`] },
   three: { levels: [['t'], ['t/k', 't/l']], users: ['t/k/ada', 't/k/ada', 't/l/bob'] },
 } as const;
 
@@ -75,11 +78,12 @@ async function run(choices: Choices, limit: number, { levels, users }: (typeof T
   const limits = { budget: { tokens: limit }, rpm: 1000, tpm: limit };
   const perUser = { per_user: { budget: { tokens: limit }, rpm: 10 } };
   const holders = levels.flat();
+  const hasShards = users.some((path) => path.endsWith(NEAR));
   for (const path of holders) {
     const level = path === 't' ? 'team' : 'key';
-    network.add(path, level, level === 'key' ? { ...limits, ...perUser } : limits);
+    network.add(path, level, level === 'key' && !hasShards ? { ...limits, ...perUser } : limits);
   }
-  for (const path of new Set(users)) network.add(path, 'user');
+  for (const path of new Set(users)) network.add(path, hasShards ? 'shard' : 'user');
   const hasTeam = levels.length === 2;
   const disturbed = ['before', 'after', ...(hasTeam ? ['overload'] : []), ...network.members.keys()];
   let disturbances = DISTURBANCES;
@@ -197,8 +201,13 @@ async function run(choices: Choices, limit: number, { levels, users }: (typeof T
     );
     const { limits: holder, sql } = network.at(path);
     const { budget, tokens } = holder.status(storedLimits(sql)) ?? {};
-    if (budget === undefined) continue;
     const message = `I2 I3 I4 ${path}`;
+    if (hasShards && budget === null) {
+      const query = 'SELECT coalesce(sum(tokens), 0) AS sum FROM spent';
+      const [spent] = sql.exec<{ sum: number }>(query).toArray();
+      expect(spent?.sum, message).toBe(below.length * USED);
+    }
+    if (budget == null) continue;
     expect(budget, message).toMatchObject({ spent: below.length * USED, reserved: 0, estimated: 0 });
     expect(tokens?.used ?? 0, message).toBe(0);
   }
@@ -219,6 +228,8 @@ test.each([
   ['so much that users lease in advance', 1000 * EACH, 'two'],
   ['room for two of three requests', 2 * EACH + 50, 'three'],
   ['so much that users lease in advance', 1000 * EACH, 'three'],
+  ['room for two of three requests', 2 * EACH + 50, 'shards'],
+  ['so much that shards lease in advance', 1000 * EACH, 'shards'],
 ] as const)(
   'Y6 no limit is passed, all is charged once and nothing stays reserved in any run with %s (%s tokens, %s levels above requests)',
   async (_, limit, levels) => {
@@ -230,7 +241,7 @@ test.each([
         throw new Error(`Choices ${choices.sequence}`, { cause });
       });
     } while (choices.next());
-    // With one disturbance 2,805 in total of two levels, and 1,232 of three.
+    // With one disturbance 2,805 in total of users of one key, and 1,232 of three levels.
     expect(runs).toBeGreaterThan(500);
   },
 );

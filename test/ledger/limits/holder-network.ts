@@ -1,7 +1,8 @@
 /** The objects of a tree of holders in memory, with a clock, alarms, lost calls and objects that lose their memory. */
-import type { Level } from '../../../src/ledger/limits/allowance.ts';
+import type { HolderKind, Level } from '../../../src/ledger/limits/allowance.ts';
 import { Holder } from '../../../src/ledger/limits/holder.ts';
 import { changeLimits } from '../../../src/ledger/limits/limit-tables.ts';
+import { forgetParent } from '../../../src/ledger/limits/reports.ts';
 import type { Reservation, ReserveRequest } from '../../../src/ledger/limits/reservations.ts';
 import { failure, ok } from '../../../src/shared/result.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
@@ -12,7 +13,7 @@ type Fault = 'before' | 'after' | null;
 
 interface Member {
   readonly name: string;
-  readonly level: Level;
+  readonly level: HolderKind;
   /** Null: it has none. */
   readonly parent: string | null;
   readonly sql: MemorySql;
@@ -44,7 +45,7 @@ export class HolderNetwork {
   readonly logged: Readonly<Record<string, unknown>>[] = [];
 
   /** @param limits null: the object is new */
-  add(path: string, level: Level, limits: JsonObject | null = null): Member {
+  add(path: string, level: HolderKind, limits: JsonObject | null = null): Member {
     const at = path.lastIndexOf('/');
     const parent = at < 0 ? null : path.slice(0, at);
     // A key begins in the team of its path.
@@ -88,7 +89,7 @@ export class HolderNetwork {
         name,
         level,
         sql,
-        parentLevel: level === 'user' ? (parent === null ? 'key' : this.at(parent).level) : 'team',
+        parentLevel: parentLevelOf(level, parent === null ? null : this.at(parent).level),
       },
       transaction: (act) => {
         if (isLost()) throw new Error('The object has lost its memory');
@@ -125,12 +126,17 @@ export class HolderNetwork {
         );
       },
       silentMs: () => SILENT_MS,
+      reportCharges: async (shard) => {
+        const member = this.members.get(`${path}/${shard}`);
+        if (member !== undefined) await this.#call(member, ({ limits }) => limits.report()).catch(() => {});
+      },
       wakeBy: (time) => {
         const member = this.at(path);
         const at = time - this.skewOf(path);
         member.alarmAt = Math.min(at, member.alarmAt ?? at);
       },
       forget: async () => {
+        if (level === 'shard') return forgetParent(sql);
         this.at(path).alarmAt = null;
         sql.clear();
       },
@@ -314,6 +320,12 @@ export class UserNetwork {
   alarmOf(user: string): number | null {
     return this.member(user).alarmAt;
   }
+}
+
+/** The parent of a user is a key, or the team of a person. */
+function parentLevelOf(level: HolderKind, ofParent: HolderKind | null): Level {
+  if (level === 'user') return ofParent === 'team' ? 'team' : 'key';
+  return level === 'shard' ? 'key' : 'team';
 }
 
 function lostSignal(): PromiseWithResolvers<never> {

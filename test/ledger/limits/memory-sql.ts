@@ -60,6 +60,7 @@ export function reserve(sql: MemorySql, asked: ReserveRequest, now: number): Key
     ...{ level: 'key', name: 'k', sql, now: () => now, parent: null, isRevoked: () => false },
     transaction: (act) => transaction(sql, act),
     ...{ returnLease: async () => false, forget: async () => {}, wakeBy: () => {}, log: () => {} },
+    reportCharges: async () => {},
     silentMs: () => 11 * MINUTE,
   }).reserve(asked);
   if (reservation instanceof Promise || reservation.kind === 'shared' || reservation.kind === 'revoked')

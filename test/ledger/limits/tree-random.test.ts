@@ -1,5 +1,5 @@
 /**
- * Random runs over trees of three levels: two teams, their keys, the keys' users. Calls and answers are lost, objects lose their memory,
+ * Random runs over trees of three levels: two teams, their keys, the keys' users and shards. Calls and answers are lost, objects lose their memory,
  * days, weeks and months end, budgets are raised and get top-ups, keys change their team, are rotated and revoked, and teams are deleted.
  * What the checks name I1 to I7 are the invariants of docs/decisions/0007-allowances.md.
  *
@@ -7,6 +7,7 @@
  */
 import { expect, test } from 'vitest';
 import { type BudgetPeriod, periodName } from '../../../src/auth/key-limits.ts';
+import { shardName } from '../../../src/ledger/limits/spread.ts';
 import { currentTeam, teamOfRequest } from '../../../src/ledger/limits/team-shares.ts';
 import { addToBudget } from '../../../src/ledger/limits/top-ups.ts';
 import { seeded } from '../../random.ts';
@@ -21,7 +22,8 @@ const STEPS = 25;
 const KEYS = ['t/k', 't/l', 't/plain'];
 /** Keys change between them, and may have none. */
 const TEAMS = ['t', 'z'];
-const CALLERS = ['t/k/ada', 't/k/bob', 't/k/', 't/l/ada', 't/l/cy', 't/plain', 't/l'];
+const SHARDS = [shardName('EU', 0), shardName('EU', 1), shardName('NA', 0)].map((name) => `t/plain/${name}`);
+const CALLERS = ['t/k/ada', 't/k/bob', 't/k/', 't/l/ada', 't/l/cy', 't/plain', 't/l', ...SHARDS];
 
 interface Sent {
   readonly caller: string;
@@ -65,7 +67,8 @@ class Run extends RandomHolders {
       const perUser = key === 't/plain' ? {} : { per_user: { ...limit(`${key}/`, this.pick(1, 4)), rpm } };
       network.add(key, 'key', { ...limit(key, this.pick(1, 2, 5)), ...perUser });
     }
-    for (const caller of CALLERS) if (!KEYS.includes(caller)) network.add(caller, 'user');
+    for (const caller of CALLERS)
+      if (!KEYS.includes(caller)) network.add(caller, SHARDS.includes(caller) ? 'shard' : 'user');
     if (per !== 'total') this.passMidnight(network, [...KEYS, ...CALLERS]);
   }
 
@@ -251,7 +254,9 @@ class Run extends RandomHolders {
     if (!limits.isOpen) return sums;
     const per = this.limitOf(path)?.per ?? 'total';
     const tables = sql
-      .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE name IN ('held', 'team_held')")
+      .exec<{ name: string }>(
+        "SELECT name FROM sqlite_master WHERE name IN ('held', 'shard_held', 'team_held')",
+      )
       .toArray();
     const names = ['spent', 'reservations', ...tables.map(({ name }) => name)];
     const query = names.map((name) => `SELECT day, tokens FROM ${name}`).join(' UNION ALL ');

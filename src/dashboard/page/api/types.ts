@@ -47,7 +47,6 @@ export type Key = KeyView;
 export type Keys = views.KeyListView;
 export type NewKey = views.NewKeyView;
 export type KeyStatus = views.KeyStatusView;
-export type Shard = views.ShardView;
 export type Team = TeamView;
 export type TeamStatus = views.TeamStatusView;
 export type NewUsageToken = views.NewTokenView;

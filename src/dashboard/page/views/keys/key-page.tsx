@@ -1,5 +1,5 @@
 /** The page of one key, for the admin: what is left of its limits, who uses it, what was changed, its last requests and failures. */
-import type { AuditPage, Key, KeyStatus, Report, Row, Shard } from '../../api/types.ts';
+import type { AuditPage, Key, KeyStatus, Report, Row } from '../../api/types.ts';
 import { count, milliseconds, money, NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { utcDayOf } from '../../format/zone.ts';
@@ -81,7 +81,7 @@ export function KeyPage({ of: key, teamName, actions, reloads }: KeyPageProps) {
         ]}
       />
       {standing.value !== null && <TopUps of={standing.value} />}
-      <Shards of={standing.value?.shards ?? []} />
+      <Shards of={standing.value?.shards ?? {}} />
       <People of={{ key: id }} reloads={reloads} />
       <Changes of={{ key: id }} reloads={reloads} />
       <Latest filters={{ key: id }} />
@@ -89,23 +89,22 @@ export function KeyPage({ of: key, teamName, actions, reloads }: KeyPageProps) {
   );
 }
 
-/** How a busy key is spread: a row for each of its ledger objects, with what the API says of it. */
-function Shards({ of: shards }: { of: readonly Shard[] }) {
-  const [first] = shards;
-  if (first === undefined) return null;
-  const columns = Object.keys(first).map(
-    (name): Column<Shard> => ({
-      head: name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' '),
-      look: typeof first[name] === 'number' ? 'num' : 'name',
-      value: ({ [name]: value }) => (typeof value === 'boolean' ? String(value) : value),
-      cell: ({ [name]: value = null }) =>
-        typeof value === 'number' ? count(value) : <Name text={String(value ?? NONE)} />,
-    }),
-  );
+type Region = readonly [name: string, shards: number];
+
+const SHARD_COLUMNS: readonly Column<Region>[] = [
+  { head: 'Region', look: 'name', value: ([name]) => name, cell: ([name]) => <Name text={name} /> },
+  { head: 'Ledger objects', look: 'num', value: ([, shards]) => shards, cell: ([, shards]) => count(shards) },
+];
+
+/** How a busy key is spread: a row for each region, with the number of its ledger objects. */
+function Shards({ of }: { of: Readonly<Record<string, number>> }) {
+  const regions = Object.entries(of);
+  if (regions.length === 0) return null;
+  const sum = regions.reduce((all, [, shards]) => all + shards, 0);
   return (
     <>
-      <h2 class="foot">Spread over {count(shards.length, 'ledger object')}</h2>
-      <Table label="Spread" columns={columns} items={shards} idOf={(shard) => JSON.stringify(shard)} />
+      <h2 class="foot">Spread over {count(sum, 'ledger object')}</h2>
+      <Table label="Spread" columns={SHARD_COLUMNS} items={regions} idOf={([name]) => name} />
     </>
   );
 }

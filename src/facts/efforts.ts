@@ -44,9 +44,15 @@ export function tokensOfEffort(level: string): number | undefined {
   return level === 'none' ? undefined : TOKENS.get(level);
 }
 
-/** The highest level whose own tokens are at most these. A budget stands for `max` at most. */
+/** Budgets stand for this level at most. */
+const HIGHEST_OF_BUDGETS = 'max';
+
+/** The highest level whose own tokens are at most these. */
 export function effortOfTokens(tokens: number): string {
-  const level = LADDER.findLast(([name, least]) => name !== 'ultra' && name !== 'none' && tokens >= least);
+  const highest = placeOf(HIGHEST_OF_BUDGETS);
+  const level = LADDER.findLast(
+    ([name, least, place]) => name !== 'none' && place <= highest && tokens >= least,
+  );
   return level?.[0] ?? 'minimal';
 }
 

@@ -3,6 +3,7 @@
  * `test/docs/openapi.test.ts`. After a change: npm run openapi.
  */
 import { ROTATION_BODY, TOP_UP_BODY } from '../../src/api/bodies.ts';
+import type { KeyListView } from '../../src/api/key-views.ts';
 import {
   AUDIT_PARAMS,
   KEY_FILTER,
@@ -12,6 +13,8 @@ import {
   USAGE_PARAMS,
   USE_PARAMS,
 } from '../../src/api/parameters.ts';
+import type { RecordPageView, RefusalsView, ReportView } from '../../src/api/usage-views.ts';
+import type { RevokedKey } from '../../src/auth/key-views.ts';
 import { type ErasurePhase, NOTHING_ERASED } from '../../src/http/erasure.ts';
 import { STATUS_TEXTS } from './fields.ts';
 import { queryOf } from './parameters.ts';
@@ -32,6 +35,7 @@ import {
   type Schema,
   text,
   time,
+  typed,
 } from './schemas.ts';
 
 export interface Operation {
@@ -328,7 +332,7 @@ export const OPERATIONS: readonly Operation[] = [
     ...{ method: 'GET', path: '/v1/usage', tag: 'Usage', auth: 'caller', csv: true },
     summary: 'A report of the usage of the calling key, or of all keys for the admin',
     query: queryOf({ USAGE_PARAMS }),
-    returns: object({
+    returns: typed<ReportView>({
       ...list(ref('ReportRow')),
       ...{
         ...span,
@@ -348,7 +352,7 @@ export const OPERATIONS: readonly Operation[] = [
     ...{ method: 'GET', path: '/v1/usage/records', tag: 'Usage', auth: 'caller' },
     summary: 'Usage records, the latest first',
     query: queryOf({ RECORD_PARAMS }),
-    returns: object({ ...list(ref('Record')), ...paged }),
+    returns: typed<RecordPageView>({ ...list(ref('Record')), ...paged }),
   },
   {
     ...{ method: 'GET', path: '/v1/usage/records/{id}', tag: 'Usage', auth: 'caller' },
@@ -360,7 +364,7 @@ export const OPERATIONS: readonly Operation[] = [
     ...{ method: 'GET', path: '/v1/usage/refusals', tag: 'Usage', auth: 'caller', csv: true },
     summary: 'Counts of requests that Weir refused',
     query: queryOf({ REFUSAL_PARAMS }),
-    returns: object({
+    returns: typed<RefusalsView>({
       ...list({ type: 'object', properties: { refused_requests: count }, required: ['refused_requests'] }),
       ...{ ...span, total: object({ refused_requests: count }) },
     }),
@@ -373,10 +377,10 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/admin/keys', tag: 'Keys', auth: 'admin' },
     summary: 'All keys, and the tokens that only read usage',
-    returns: object({
+    returns: typed<KeyListView>({
       ...list(ref('Key')),
       tokens: listOf(ref('UsageToken')),
-      revoked: listOf(object({ id: text, name: text, created_at: text, revoked_at: time })),
+      revoked: listOf(typed<RevokedKey>({ id: text, name: text, created_at: text, revoked_at: time })),
       ...{ budget_units: listOf(text), unreadable: optional(listOf(text)) },
     }),
   },

@@ -1,10 +1,20 @@
 /** The schemas of `docs/openapi.json`. Those of Weir's own types fail to compile if a field of the type is missing. */
 import { KEY_BODY, TEAM_BODY, TEAM_TOKEN_BODY, TOKEN_BODY } from '../../src/api/bodies.ts';
+import type {
+  BudgetView,
+  KeyStatusView,
+  KeyWarning,
+  LimitUse,
+  RateView,
+  TeamStatusView,
+  TopUpView,
+} from '../../src/api/key-views.ts';
 import type { RecordView } from '../../src/api/record-view.ts';
 import type { BodyField } from '../../src/auth/body-fields.ts';
 import { KEY_FACTS, type KeyFacts } from '../../src/auth/key-facts.ts';
-import { TOKEN_FILTERS, type UsageToken } from '../../src/auth/key-views.ts';
-import type { GatewayKey } from '../../src/auth/keys.ts';
+import type { WrittenLimits } from '../../src/auth/key-limits.ts';
+import type { ShownState } from '../../src/auth/key-state.ts';
+import { type KeyView, type TeamView, TOKEN_FILTERS, type UsageToken } from '../../src/auth/key-views.ts';
 import { ERRORS } from '../../src/canonical/error.ts';
 import { FAULTS } from '../../src/canonical/fault.ts';
 import { CLIENTS, COST_SOURCES, type RecordedAttempt, STATUSES } from '../../src/metering/record.ts';
@@ -86,7 +96,10 @@ export function explained(schema: Schema, texts: Readonly<Record<string, string>
   return { ...schema, properties: Object.fromEntries(properties) };
 }
 
-function typed<T>(fields: FieldsOf<T>, more: Readonly<Record<string, Schema | Optional>> = {}): Schema {
+export function typed<T>(
+  fields: FieldsOf<T>,
+  more: Readonly<Record<string, Schema | Optional>> = {},
+): Schema {
   return object({ ...(fields as Readonly<Record<string, Schema | Optional>>), ...more });
 }
 
@@ -186,7 +199,7 @@ const spreads = listOf(
 );
 
 const budget = explained(
-  object({
+  typed<BudgetView>({
     unit: text,
     period: text,
     limit: amount,
@@ -200,8 +213,8 @@ const budget = explained(
   }),
   BUDGET_TEXTS,
 );
-const rate = object({ limit: count, remaining: count, resets_in_ms: count });
-const used = {
+const rate = typed<RateView>({ limit: count, remaining: count, resets_in_ms: count });
+const used: FieldsOf<Partial<LimitUse>> = {
   budget: optional(orNull(budget)),
   budgets: optional(listOf(budget)),
   requests: optional(orNull(rate)),
@@ -210,7 +223,7 @@ const used = {
 };
 
 /** The fields of a key's limits, as requests set them and lists show them. */
-const limits = {
+const limits: FieldsOf<Omit<WrittenLimits, 'per_key'>> = {
   budget: optional(
     orNull(
       either([
@@ -233,16 +246,15 @@ const ofTeam = {
   per_user: optional(orNull(described(anyObject, 'limits of each user of a key of the team that has none'))),
 };
 /** Absent: nobody falls under the team by it. */
-const peopleOfTeam = {
+const peopleOfTeam: FieldsOf<Pick<TeamView, 'people' | 'groups' | 'default'>> = {
   people: optional(listOf(text)),
   groups: optional(listOf(text)),
   default: optional({ const: true }),
 };
-const team = object({
-  ...{ id: text, name: text, models: orNull(listOf(text)), created_at: time },
-  ...peopleOfTeam,
-  ...ofTeam,
-});
+const team = typed<Omit<TeamView, keyof WrittenLimits>>(
+  { ...{ id: text, name: text, models: orNull(listOf(text)), created_at: time }, ...peopleOfTeam },
+  ofTeam,
+);
 /** The field of a body by its declaration. */
 function bodyField({ kind, range, words, maxItems }: BodyField<unknown>): Schema | Optional {
   switch (kind) {
@@ -292,7 +304,7 @@ const keyBody = {
 const teamBody = { ...mapFields(TEAM_BODY), ...ofTeam };
 
 /** Whether the key may be used, and by which secrets. */
-const state = {
+const state: FieldsOf<ShownState> = {
   disabled: optional(flag),
   rotated_at: optional(time),
   old_key_expires_at: optional(orNull(time)),
@@ -308,15 +320,17 @@ const factFields = Object.fromEntries(
   Object.entries(KEY_FACTS).map(([name, { kind }]) => [name, optional(SHOWN[kind] ?? {})]),
 );
 
-const key = typed<Omit<GatewayKey, keyof KeyFacts | 'limits' | 'disabled' | 'secrets'>>(
+const key = typed<Omit<KeyView, keyof (KeyFacts & WrittenLimits)>>(
   {
     id: text,
     name: text,
     models: orNull(listOf(described(text, 'a glob over addresses'))),
     expires_at: orNull(time),
     created_at: time,
+    team: optional(text),
+    ...state,
   },
-  { ...factFields, team: optional(text), ...state, ...limits },
+  { ...factFields, ...limits },
 );
 const tokenFilter = object(
   Object.fromEntries([...TOKEN_FILTERS, 'team'].map((name) => [name, optional(text)])),
@@ -325,13 +339,17 @@ const usageToken = typed<UsageToken>({
   ...{ id: text, name: text, scope: oneOf(['usage', 'team']), team: optional(text) },
   ...{ filter: orNull(tokenFilter), expires_at: orNull(time), created_at: time },
 });
-const warnings = optional(listOf(object({ param: orNull(text), message: text })));
+const warnings = optional(listOf(typed<KeyWarning>({ param: orNull(text), message: text })));
 
 /** Of one user's own limits. */
 const useOfUser = optional(object({ user: orNull(text), ...used }));
 
 const topUps = optional(
-  listOf(object({ id: text, time, actor: text, add: mapOf(amount), per: text, period: text, note: text })),
+  listOf(
+    typed<TopUpView>({
+      ...{ id: text, time, actor: text, add: mapOf(amount), per: text, period: text, note: text },
+    }),
+  ),
 );
 
 const error = object({ message: text, type: text, param: orNull(text), code: text });
@@ -403,13 +421,16 @@ export const COMPONENTS = {
   TeamChange: object({ ...teamBody, name: optional(text) }),
   Team: team,
   ChangedTeam: withFields(team, { warnings }),
-  TeamStatus: object({
-    object: { const: 'team' },
-    ...{ id: text, name: text, models: orNull(listOf(text)), created_at: time, keys: count },
-    ...peopleOfTeam,
-    ...{ limits: orNull(anyObject), ...used, top_ups: topUps, per_user: useOfUser },
-  }),
-  KeyStatus: object({
+  TeamStatus: typed<Omit<TeamStatusView, keyof LimitUse>>(
+    {
+      object: { const: 'team' },
+      ...{ id: text, name: text, models: orNull(listOf(text)), created_at: time, keys: count },
+      ...peopleOfTeam,
+      ...{ limits: orNull(anyObject), top_ups: topUps, per_user: useOfUser },
+    },
+    used,
+  ),
+  KeyStatus: typed<Omit<KeyStatusView, keyof KeyFacts>>({
     object: { const: 'key' },
     id: text,
     name: orNull(text),

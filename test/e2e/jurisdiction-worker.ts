@@ -113,8 +113,11 @@ export default {
       case '/test/daily':
         await weir.scheduled(null, wrap(env));
         return new Response();
-      default:
-        return weir.fetch(request, wrap(env), context);
+      default: {
+        const continent = request.headers.get('x-test-continent');
+        const from = continent === null ? request : new Request(request, { cf: { continent } });
+        return weir.fetch(from as typeof request, wrap(env), context);
+      }
     }
   },
 };

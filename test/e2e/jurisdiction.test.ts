@@ -49,6 +49,19 @@ describe('W6 with JURISDICTION=eu, no object is made outside of it', () => {
     expectAllInside([`^ledger ${key.id}$`, new RegExp(`^ledger ${key.id}.+$`)]);
   });
 
+  test('L10 by requests from two continents, which no shards are near to', async () => {
+    const called = await makeKey(gateway, { budget: LIMITS.budget });
+    for (let i = 0; i < 16; i++) {
+      const headers = { ...called.headers, 'x-test-continent': i % 2 === 0 ? 'EU' : 'NA' };
+      const response = await gateway.post('/v1/chat/completions', chat(MODEL), { headers });
+      expect([response.status, await response.text()]).toEqual([200, expect.anything()]);
+    }
+    expect(await jsonOf(await gateway.fetch(`/admin/keys/${called.id}`, ADMIN))).not.toHaveProperty('shards');
+    expectAllInside([`^ledger ${called.id}$`]);
+    const shards = objectsIn(gateway, 'object_in_eu').filter((name) => name.includes('/s/'));
+    expect(shards).toEqual([]);
+  });
+
   test('by the admin routes, the reports, the export and the daily run', async () => {
     for (const path of [
       `/admin/keys/${key.id}`,

@@ -18,6 +18,7 @@ import {
   storedLimits,
 } from '../../src/ledger/limits/limit-tables.ts';
 import { settle, settleRecords, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
+import type { Spread } from '../../src/ledger/limits/spread.ts';
 import { addToBudget, currentTopUps } from '../../src/ledger/limits/top-ups.ts';
 import { StoredKey } from '../../src/ledger/stored-key.ts';
 import type { Clock } from '../../src/stream/timers.ts';
@@ -93,6 +94,12 @@ export class LimitedGateway {
   readonly sent: JsonObject[] = [];
   readonly logged: Readonly<Record<string, unknown>>[] = [];
   trouble: Trouble = 'none';
+  /** How a key is spread, as the answers to requests say it. */
+  spread: Spread | null = null;
+  /** The objects that are overloaded. */
+  readonly overloaded = new Set<string>();
+  /** The object that each reservation asked. */
+  readonly asked: string[] = [];
   /** Called during a reservation. */
   onReserve: () => void = () => {};
   readonly sql = new MemorySql();
@@ -232,7 +239,19 @@ export class LimitedGateway {
           return [];
         }),
     };
-    return { getByName: () => ({ ...stub, ...keyCalls, ...records }) as LedgerStub };
+    const reserveAt = async (name: string, request: Parameters<LimitCalls['reserve']>[0]) => {
+      this.asked.push(name);
+      if (this.overloaded.has(name)) throw NOT_TAKEN.overloaded?.();
+      const reserved = await stub.reserve(request);
+      return 'standing' in reserved ? { ...reserved, spread: this.spread } : reserved;
+    };
+    return {
+      getByName: (name) =>
+        ({
+          ...{ ...stub, ...keyCalls, ...records },
+          reserve: (request) => reserveAt(name, request),
+        }) as LedgerStub,
+    };
   }
 }
 

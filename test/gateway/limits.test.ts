@@ -411,3 +411,79 @@ describe('G7 LIMITER', () => {
     expect(await statusOf(await gateway.ask(await gateway.key()))).toBe(200);
   });
 });
+
+describe('L10 a shard of a spread key', () => {
+  /** A gateway that knows two shards of a key, and asks as a caller in Europe. */
+  async function spreadGateway(settings: Readonly<Record<string, unknown>> = {}) {
+    const gateway = new LimitedGateway(settings);
+    const token = await gateway.key({ budget: { tokens: 1e6 } });
+    gateway.spread = { EU: 2 };
+    const ask = async () => {
+      gateway.asked.length = 0;
+      const request = new Request('https://weir.example/v1/chat/completions', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'x-weir-session': 'one' },
+        body: JSON.stringify({
+          model: 'openai/gpt-4o-mini',
+          messages: [{ role: 'user', content: 'Hello' }],
+        }),
+      });
+      return gateway.send(Object.defineProperty(request, 'cf', { value: { continent: 'EU' } }));
+    };
+    expect(await statusOf(await ask())).toBe(200);
+    const [key = ''] = gateway.asked;
+    expect(await statusOf(await ask())).toBe(200);
+    const [shard = ''] = gateway.asked;
+    expect(shard).toMatch(new RegExp(`^${key}/s/EU/[01]$`));
+    return { gateway, ask, key, shard, other: shard.endsWith('0') ? `${key}/s/EU/1` : `${key}/s/EU/0` };
+  }
+
+  test('is overloaded: the next one is asked at once, and no object twice', async () => {
+    const { gateway, ask, shard, other } = await spreadGateway();
+    gateway.overloaded.add(shard);
+    expect(await statusOf(await ask())).toBe(200);
+    expect(gateway.asked).toEqual([shard, other]);
+  });
+
+  test.each(['closed', 'open'])(
+    'and the next one are overloaded: BUDGET_FAIL=%s decides',
+    async (BUDGET_FAIL) => {
+      const { gateway, ask, shard, other } = await spreadGateway({ BUDGET_FAIL });
+      gateway.overloaded.add(shard).add(other);
+      const response = await ask();
+      expect(gateway.asked).toEqual([shard, other]);
+      expect(response.status).toBe(BUDGET_FAIL === 'closed' ? 503 : 200);
+      if (BUDGET_FAIL === 'closed') expect((await errorOf(response)).code).toBe('ledger_overloaded');
+      await gateway.idle();
+      expect(gateway.sql.count('reservations')).toBe(0);
+      const spent = gateway.sql.exec<{ tokens: number }>('SELECT tokens FROM spent').toArray();
+      expect(spent).toEqual([{ tokens: BUDGET_FAIL === 'closed' ? 20 : 30 }]);
+    },
+  );
+
+  test('hangs: the wait is bounded, and no other object is asked', async () => {
+    const { gateway, ask, shard } = await spreadGateway();
+    gateway.trouble = 'hangs';
+    const response = await ask();
+    expect([response.status, (await errorOf(response)).code]).toEqual([503, 'ledger_unreachable']);
+    expect(gateway.asked).toEqual([shard]);
+  });
+
+  test('SHARDS=off: only the key’s own object is asked', async () => {
+    const gateway = new LimitedGateway({ SHARDS: 'off' });
+    const token = await gateway.key({ budget: { tokens: 1e6 } });
+    gateway.spread = { EU: 2, all: 2 };
+    for (let i = 0; i < 3; i++) {
+      const body = { model: 'openai/gpt-4o-mini', messages: [{ role: 'user', content: 'Hello' }] };
+      const request = new Request('https://weir.example/v1/chat/completions', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}` },
+        body: JSON.stringify(body),
+      });
+      const sent = Object.defineProperty(request, 'cf', { value: { continent: 'EU' } });
+      expect(await statusOf(await gateway.send(sent))).toBe(200);
+    }
+    expect(new Set(gateway.asked).size).toBe(1);
+    expect(gateway.asked[0]).not.toContain('/s/');
+  });
+});

@@ -1,4 +1,6 @@
 /** Tests the one rule by which an effort takes the place of another, and that tables, native families and refusals follow it (Q14). */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   effortOfTokens,
@@ -108,4 +110,31 @@ describe('A2 thinking tokens', () => {
   ])('whether %s is a level: %j', (word, expected) => {
     expect(isLevel(word)).toBe(expected);
   });
+});
+
+const LEVELS = REASONING_LEVELS.join('|');
+/** Levels of which one follows the other, as texts or as names of members. */
+const LADDER = new RegExp(
+  `'(?:${LEVELS})'[^'a-z]+'(?:${LEVELS})'|\\b(?:${LEVELS}): [\\w.]+,\\s+(?:${LEVELS}): `,
+);
+
+test.each([
+  ["const MINE = ['low', 'medium', 'high'];", true],
+  ['const TOKENS = { low: 1024, high: 8192 };', true],
+  ["const TOKENS = new Map([['low', 1], ['high', 2]]);", true],
+  ["if (effort === 'none') return 'low';", false],
+])('a ladder of efforts is found: %s', (code, isLadder) => {
+  expect(LADDER.test(code)).toBe(isLadder);
+});
+
+test("no ladder of efforts is elsewhere, but for the levels of models in providers' files", () => {
+  const src = join(import.meta.dirname, '../../src');
+  const paths = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => /\.ts$/.test(path) && !/^(?:facts|providers|dashboard)\//.test(path),
+  );
+  const withLadder = paths.filter((path) => {
+    const code = readFileSync(join(src, path), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+    return LADDER.test(code);
+  });
+  expect(withLadder).toEqual([]);
 });

@@ -303,7 +303,9 @@ export class ParentLease {
     try {
       await parent().lease(message);
     } catch (error) {
-      this.#state = { kind: 'unsure' };
+      // The next report repeats the message. A parent that has got it knows no such holder any more.
+      this.#beUnsure();
+      this.#isUnreported = true;
       throw error;
     }
     await this.#clear();

@@ -209,6 +209,25 @@ test('G13 a revoked key reports what it was charged, and then the team does not 
   expect(tree.at('t').limits.children.members).toBe(0);
 });
 
+test.each(['before', 'after'] as const)(
+  'G13 a revoked key whose last message is lost %s it arrives sends it again, and the team does not count it any more',
+  async (fault) => {
+    const tree = network();
+    const key = tree.add('t/k', 'key', {});
+    await tree.reserveAt('t/k', 'a');
+    tree.settleAt('t/k', 'a', 60);
+    await tree.wait(MINUTE);
+    const { lease } = tree.calls;
+    key.isRevoked = true;
+    key.alarmAt = tree.now;
+    tree.fault = () => (tree.calls.lease === lease + 1 ? fault : null);
+    await tree.wait(3 * MINUTE);
+    expect(tree.calls.lease).toBeGreaterThan(lease + 1);
+    expect(tree.at('t').limits.children.names(9)).toEqual([]);
+    expect(spentAt(tree, 't')).toBe(60);
+  },
+);
+
 test('G13 a key in a deleted team gets no requests', async () => {
   const tree = network();
   tree.add('t/k', 'key', {});

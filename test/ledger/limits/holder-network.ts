@@ -116,8 +116,9 @@ export class HolderNetwork {
       isRevoked: () => this.at(path).isRevoked,
       returnLease: async (child) => {
         const isKey = (one: Member) => one.level === 'key' && one.name === child;
-        const member =
-          level === 'team' ? [...this.members.values()].find(isKey) : this.members.get(`${path}/${child}`);
+        // A key may have changed its team. People of a team do not.
+        const key = level === 'team' ? [...this.members.values()].find(isKey) : undefined;
+        const member = key ?? this.members.get(`${path}/${child}`);
         if (member === undefined) return false;
         this.calls.recall++;
         return this.#call(member, ({ limits }) => limits.returnLease()).then(

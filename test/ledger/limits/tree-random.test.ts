@@ -1,5 +1,5 @@
 /**
- * Random runs over trees of three levels: two teams, their keys, the keys' users and shards. Calls and answers are lost, objects lose their memory,
+ * Random runs over trees of three levels: two teams, their keys and people, the keys' users and shards. Calls and answers are lost, objects lose their memory,
  * days, weeks and months end, budgets are raised and get top-ups, keys change their team, are rotated and revoked, and teams are deleted.
  * What the checks name I1 to I7 are the invariants of docs/decisions/0007-allowances.md.
  *
@@ -23,7 +23,8 @@ const KEYS = ['t/k', 't/l', 't/plain'];
 /** Keys change between them, and may have none. */
 const TEAMS = ['t', 'z'];
 const SHARDS = [shardName('EU', 0), shardName('EU', 1), shardName('NA', 0)].map((name) => `t/plain/${name}`);
-const CALLERS = ['t/k/ada', 't/k/bob', 't/k/', 't/l/ada', 't/l/cy', 't/plain', 't/l', ...SHARDS];
+const PEOPLE = ['t/access_eve', 't/access_sam', 'z/access_eve'];
+const CALLERS = ['t/k/ada', 't/k/bob', 't/k/', 't/l/ada', 't/l/cy', 't/plain', 't/l', ...SHARDS, ...PEOPLE];
 
 interface Sent {
   readonly caller: string;
@@ -62,7 +63,10 @@ class Run extends RandomHolders {
       this.limits.set(path, { tokens, per, added: new Map() });
       return { budget: { tokens, per } };
     };
-    for (const team of TEAMS) network.add(team, 'team', { ...limit(team, 1), rpm });
+    for (const team of TEAMS) {
+      const perUser = { per_user: { ...limit(`${team}/`, this.pick(1, 4)), rpm } };
+      network.add(team, 'team', { ...limit(team, 1), ...perUser, rpm });
+    }
     for (const key of KEYS) {
       const perUser = key === 't/plain' ? {} : { per_user: { ...limit(`${key}/`, this.pick(1, 4)), rpm } };
       network.add(key, 'key', { ...limit(key, this.pick(1, 2, 5)), ...perUser });
@@ -91,7 +95,7 @@ class Run extends RandomHolders {
         sent.isAdmitted = answer.kind === 'reserved';
         sent.refusedBy = answer.kind === 'refused' ? answer.by : undefined;
         const { sql } = this.network.at(caller);
-        sent.team = teamOfRequest(sql, id) ?? currentTeam(sql);
+        sent.team = teamOfPerson(caller) ?? teamOfRequest(sql, id) ?? currentTeam(sql);
         return;
       } catch {
         if (isLast) this.network.settleAt(caller, id, 0);
@@ -196,11 +200,9 @@ class Run extends RandomHolders {
       expect(counted, `I6 ${path}`).toBe(used);
     }
     const caller = this.pick(...(CALLERS as [string, ...string[]]));
-    const key = KEYS.find((one) => `${caller}/`.startsWith(`${one}/`)) ?? '';
-    if (this.revoked.has(key)) return;
+    const levels = this.levelsOf(caller);
+    if (levels.some((path) => network.at(path).isRevoked)) return;
     const id = `r${this.sent.size}`;
-    const team = currentTeam(network.at(key).sql);
-    const levels = [...new Set([caller, key, ...(team === '' ? [] : [team])])];
     const rooms = new Map(levels.map((path) => [path, this.room(path)]));
     await this.reserve(caller, id);
     const { bound = 0, isAdmitted, refusedBy } = this.sent.get(id) ?? {};
@@ -211,6 +213,15 @@ class Run extends RandomHolders {
         full.map((path) => network.at(path).level),
         'I7',
       ).toContain(refusedBy);
+  }
+
+  /** The holders that need room for a request of the caller. */
+  levelsOf(caller: string): readonly string[] {
+    const ofPerson = teamOfPerson(caller);
+    if (ofPerson !== null) return [caller, ofPerson];
+    const key = KEYS.find((one) => `${caller}/`.startsWith(`${one}/`)) ?? '';
+    const team = currentTeam(this.network.at(key).sql);
+    return [...new Set([caller, key, ...(team === '' ? [] : [team])])];
   }
 
   /** What is left of the budget of a holder, if it has one, in the current period. */
@@ -320,15 +331,19 @@ class Run extends RandomHolders {
     await this.end();
   }
 
-  /** Users of a revoked key end, and no team counts it any more: nothing that was charged is lost. */
+  /** Users of a revoked key and people of a deleted team end, and no team counts the key any more: nothing that was charged is lost. */
   async end(): Promise<void> {
     const { network } = this;
-    for (const path of this.revoked) {
-      const { children } = network.at(path).limits;
-      for (const user of children.names(10)) {
+    const clear = async (path: string, users: readonly string[]) => {
+      for (const user of users) {
         expect(await network.at(`${path}/${user}`).limits.drain(null), `I3 ${path}/${user}`).toBe(true);
-        children.remove(user);
+        network.at(path).limits.children.remove(user);
       }
+    };
+    for (const team of TEAMS.filter((path) => network.at(path).isRevoked))
+      await clear(team, network.at(team).limits.children.people(10));
+    for (const path of this.revoked) {
+      await clear(path, network.at(path).limits.children.names(10));
       await network.wait(3 * MINUTE);
       for (const team of TEAMS) {
         const { limits } = network.at(team);
@@ -336,6 +351,11 @@ class Run extends RandomHolders {
       }
     }
   }
+}
+
+/** Null: it has a key. */
+function teamOfPerson(caller: string): string | null {
+  return PEOPLE.includes(caller) ? caller.slice(0, caller.indexOf('/')) : null;
 }
 
 test(`Y6 no limit of a team, a key or a user is passed, and all sums agree at the end (SEED=${SEED}, ${RUNS} runs)`, async () => {

@@ -566,14 +566,20 @@ export class Holder {
    * @throws UnreadableRow
    */
   async openChild(child: string, ofKey: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
-    const { transaction, now, isRevoked, level } = this.#ports;
+    const { transaction, now, isRevoked, level, wakeBy } = this.#ports;
     const listed = level === 'team' ? null : ofKey;
-    if (isRevoked()) return { kind: 'revoked' };
-    this.#follow(listed);
-    // The team may have limits for the users of its keys.
-    const closed = (await this.#lease?.open(listed)) ?? null;
-    if (closed !== null) return { kind: closed };
-    const limits = this.limits(listed);
+    const isClosed = isRevoked();
+    if (isClosed && !isShard(child)) return { kind: 'revoked' };
+    if (isClosed) {
+      // It gets nothing, and may have records of requests that were not reserved. The alarm closes it again.
+      wakeBy(now() + LEASE_MS);
+    } else {
+      this.#follow(listed);
+      // The team may have limits for the users of its keys.
+      const closed = (await this.#lease?.open(listed)) ?? null;
+      if (closed !== null) return { kind: closed };
+    }
+    const limits = isClosed ? this.#readableLimits : this.limits(listed);
     const seq = transaction(() => {
       if (isShard(child)) keepShard(this.#sql, child);
       return this.children.register(child, limits, now());

@@ -204,4 +204,14 @@ test('L10 a revoked key: its shards report their last charges, and records stay'
   const [[spent]] = (await ledgers.call(KEY, 'run', 'SELECT sum(tokens) FROM spent')) as [[number]];
   expect(spent).toBe(own.reduce((sum, { total_tokens }) => sum + total_tokens, 0) + 40);
   expect(await listed({})).toHaveLength(own.filter(({ user }) => user !== 'ada').length);
+  // Of a request that was not reserved, after the shard has closed.
+  const [late] = manyRecords(1, [KEY], { fromMs: TODAY, toMs: TODAY + DAY }, 77);
+  if (late === undefined) throw new Error('There is no record');
+  const { total_tokens: tokens } = late;
+  await ledger.put([{ ...late, charge: { tokens, cost: null, shard } }] as readonly ChargedRecord[]);
+  await ledgers.call(shard, 'fireAlarm');
+  expect(await ledgers.call(KEY, 'run', 'SELECT sum(tokens) FROM spent')).toEqual([[spent + tokens]]);
+  await ledgers.call(KEY, 'fireAlarm');
+  expect(await ledgers.call(KEY, 'run', 'SELECT count(*) FROM key_shards')).toEqual([[0]]);
+  expect(await ledgers.call(shard, 'reserve', { ...asked, id: 'r2' })).toMatchObject({ kind: 'revoked' });
 });

@@ -66,7 +66,7 @@ import { globsOverlap, matchesAnyGlob } from '../shared/glob.ts';
 import { type JsonObject, objectOf, omit, parseJson } from '../shared/json.ts';
 import { nearestName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { recordAct, recordRevocation, recordTopUp } from './audit.ts';
+import { recordAct, recordRevocation } from './audit.ts';
 import { KEY_BODY, ROTATION_BODY } from './bodies.ts';
 import type {
   BudgetView,
@@ -80,7 +80,7 @@ import type {
   ShownKeyView,
 } from './key-views.ts';
 import { USE_PARAMS } from './parameters.ts';
-import { readTopUp, writeTopUp } from './top-ups.ts';
+import { readTopUp, recordAdded, writeTopUp } from './top-ups.ts';
 import { makeUsageToken } from './usage-tokens.ts';
 
 /** `GET /v1/key` */
@@ -358,20 +358,15 @@ function writeSecret(
 export const handleAddToBudget = forAdminOrLead(async (request, context, id) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return body.error;
-  const { requestId, known } = context;
-  const topUp = readTopUp(body.value, { actor: known.actor ?? '', requestId });
+  const topUp = readTopUp(body.value, context);
   if (topUp.kind === 'error') return topUp.error;
   const found = await findKey(context, id);
   if (found === null) return NO_SUCH_KEY;
   if (found === 'unreadable') return UNREADABLE_KEY;
   const { key } = found;
   const added = await context.keyObjects.addToBudget(context, id, topUp.value, key.limits ?? {});
-  if (added.kind === 'error') return added.error;
-  const result = added.value;
-  if (result.kind === 'invalid') return invalidField(result.message, result.param).error;
-  // A call that was repeated after a lost answer is not new any more, but has the id of this request.
-  if (result.isNew || result.topUp.id === requestId)
-    await recordTopUp(context, { key_id: id }, writeTopUp(result.topUp));
+  const problem = await recordAdded(context, { key_id: id }, added);
+  if (problem !== null) return problem;
   return showKey({ ...key, fixedUser: key.user ?? null }, context, { isAdmin: true });
 });
 

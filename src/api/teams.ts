@@ -34,12 +34,12 @@ import { howToList } from '../settings/feature-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { recordAct, recordTopUp } from './audit.ts';
+import { recordAct } from './audit.ts';
 import { TEAM_BODY } from './bodies.ts';
 import type { ChangedTeamView, KeyWarning, TeamStatusView, UserUse } from './key-views.ts';
 import { aboveTeam, budgetProblem, keyWarnings, placeProblem, readBody, writeStatus } from './keys.ts';
 import { USE_PARAMS } from './parameters.ts';
-import { readTopUp, writeTopUp } from './top-ups.ts';
+import { readTopUp, recordAdded, writeTopUp } from './top-ups.ts';
 
 const LIMITS_OF_TEAMS = [...LIMIT_FIELDS.filter((field) => field !== 'max_output_tokens'), 'per_key'];
 const NO_SUCH_TEAM = apiError('not_found', 'There is no such team');
@@ -140,18 +140,12 @@ export const handleDeleteTeam = forAdmin(async (_request, context, id) => {
 export const handleAddToTeamBudget = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return body.error;
-  const { requestId, known } = context;
-  const topUp = readTopUp(body.value, { actor: known.actor ?? '', requestId });
+  const topUp = readTopUp(body.value, context);
   if (topUp.kind === 'error') return topUp.error;
   const team = await readTeam(context.ports.store, id);
   if (team === null) return NO_SUCH_TEAM;
   const added = await context.keyObjects.addToTeamBudget(context, id, topUp.value, team.limits ?? {});
-  if (added.kind === 'error') return added.error;
-  const result = added.value;
-  if (result.kind === 'invalid') return invalidField(result.message, result.param).error;
-  if (result.isNew || result.topUp.id === requestId)
-    await recordTopUp(context, { team: id }, writeTopUp(result.topUp));
-  return showTeam(team, context);
+  return (await recordAdded(context, { team: id }, added)) ?? showTeam(team, context);
 });
 
 async function change(context: RequestContext, one: KeyChange): Promise<Result<GatewayKey, ApiError>> {

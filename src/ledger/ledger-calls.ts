@@ -43,6 +43,7 @@ export interface LedgerNamespace {
 export interface LedgerStub
   extends KeyObjectCalls,
     ShardObjectCalls,
+    StoredRecordCalls,
     UserObjectCalls,
     TeamObjectCalls,
     DirectoryCalls,
@@ -81,13 +82,6 @@ export interface RecordCalls {
    * @returns the ids of records that are not stored because they are older than the kept ones and may have been counted
    */
   settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]>;
-  find(requestId: string): Promise<UsageRecord | null>;
-  list(query: RecordQuery): Promise<LedgerPage>;
-  report(query: ReportQuery): Promise<RowsResult>;
-  /** As `report`, without rows if a directory has sums of this key. */
-  reportUnsent(query: ReportQuery): Promise<RowsResult>;
-  /** Sends the key's directory what it has not received. @returns whether it has all of it */
-  sendSums(): Promise<boolean>;
   /**
    * What is stored under these names of a user, from the cursor on.
    * @returns also those of the names whose limits have an object of their own
@@ -101,6 +95,17 @@ export interface RecordCalls {
    * @param beforeId only records with a smaller id, and the sums of their days; null: all
    */
   eraseUser(names: readonly string[], cursor: UserCursor, beforeId: string | null): Promise<ErasedUserPart>;
+}
+
+/** What a key and its shards do in the same way with their records. */
+export interface StoredRecordCalls {
+  find(requestId: string): Promise<UsageRecord | null>;
+  list(query: RecordQuery): Promise<LedgerPage>;
+  report(query: ReportQuery): Promise<RowsResult>;
+  /** As `report`, without rows if a directory has sums of this key. */
+  reportUnsent(query: ReportQuery): Promise<RowsResult>;
+  /** Sends the key's directory what it has not received. @returns whether it has all of it */
+  sendSums(): Promise<boolean>;
   /** The users of records between two ids, up to 10,000 records at once. */
   usersOfRecords(after: string, beforeId: string): Promise<UsersPart>;
   /** Compares a request that is not sent yet with the earlier ones of its session. */

@@ -26,6 +26,7 @@ import {
   type LedgerStub,
   PEOPLE,
   readObjectName,
+  type StoredRecordCalls,
   teamIdOf,
 } from './ledger-calls.ts';
 import { PeopleRole } from './people.ts';
@@ -52,11 +53,14 @@ export interface LedgerEnv {
   readonly [name: string]: unknown;
 }
 
+/** A role with the calls that it takes, of which some are those of its records. */
+type AnyRole = Role & Partial<LedgerStub> & { readonly records?: StoredRecordCalls };
+
 type Args<Method extends keyof LedgerStub> = Parameters<LedgerStub[Method]>;
 
 export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub {
   readonly #alarm: ObjectAlarm;
-  readonly #role: Role & Partial<LedgerStub>;
+  readonly #role: AnyRole;
 
   /** @param storage the object's own, or a wrapper around it */
   constructor(context: DurableObjectState, env: LedgerEnv, storage: LedgerStorage = context.storage) {
@@ -94,7 +98,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   /** @throws where this version has no object of that name: what is meant for it must not be stored as a key's */
-  #createRole(name: string, ports: RolePorts): Role & Partial<LedgerStub> {
+  #createRole(name: string, ports: RolePorts): AnyRole {
     const { keyId, user, shard } = readObjectName(name);
     if (user !== null) return new UserRole(ports, keyId, user);
     if (shard !== null) return new ShardRole(ports, keyId, shard);
@@ -188,7 +192,9 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   /** The role, which has this method. @throws where it has not: the call is for an object of another role */
   #with<Method extends keyof LedgerStub>(method: Method): Pick<LedgerStub, Method> {
     const role = this.#role;
+    const { records = {} } = role;
     if (hasMethod(role, method)) return role;
+    if (hasMethod(records, method)) return records;
     throw new Error(`The ledger object is ${role.kind}: it has no method ${method}`);
   }
 

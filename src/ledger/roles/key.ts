@@ -2,18 +2,14 @@
 import type { KeyStanding, LimitsResult } from '../../auth/key-limits.ts';
 import { type KeyChange, type KeyChangeResult, readKey } from '../../auth/keys.ts';
 import { TEAM_ID } from '../../auth/teams.ts';
-import type { SentPrefix } from '../../metering/cache-breaks.ts';
-import type { RecordQuery, ReportQuery } from '../../metering/ledger.ts';
-import type { Charge, ChargedRecord, UsageRecord } from '../../metering/record.ts';
+import type { Charge, ChargedRecord } from '../../metering/record.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { childObject, type KeyObjectCalls, objectOfShard, teamObject } from '../ledger-calls.ts';
 import { hasErasedSpent } from '../limits/erased-spent.ts';
 import { changeLimits, type LimitsRow, readLimitsRow } from '../limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from '../limits/reservations.ts';
 import { knownShards } from '../limits/spread.ts';
-import type { LedgerPage } from '../records/records.ts';
-import type { RowsResult } from '../records/sums.ts';
-import type { ErasedUserPart, UserCursor, UsersPart } from '../records/user-records.ts';
+import type { ErasedUserPart, UserCursor } from '../records/user-records.ts';
 import { LimitedRole, MAX_CLEARED } from './limited.ts';
 import { OwnRecords } from './own-records.ts';
 import type { RolePorts } from './ports.ts';
@@ -24,7 +20,7 @@ const RETRY_AFTER_MS = 60_000;
 export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
   readonly kind = 'a key';
   readonly #keyId: string;
-  readonly #records: OwnRecords;
+  readonly records: OwnRecords;
 
   constructor(ports: RolePorts, keyId: string) {
     super(ports, {
@@ -40,7 +36,7 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
       teamId: null,
     });
     this.#keyId = keyId;
-    this.#records = new OwnRecords(ports, {
+    this.records = new OwnRecords(ports, {
       keyId,
       ledger: keyId,
       charge: (records) => this.holder.settleRecords(records),
@@ -53,45 +49,25 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
       this.settleExpired,
       (now: number) => this.clear(this.holder.children.names(MAX_CLEARED), now),
       this.forgetErased,
-      this.#records.deleteOld,
-      this.#records.send,
+      this.records.deleteOld,
+      this.records.send,
       this.sendAlerts,
-      ...this.#records.room,
+      ...this.records.room,
     ];
   }
 
   get hasWork(): boolean {
-    return this.hasLimitWork || this.holder.hasTeams || this.#records.hasWork;
+    return this.hasLimitWork || this.holder.hasTeams || this.records.hasWork;
   }
 
   async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
-    const forgotten = await this.#records.settle(records, recordDays);
+    const forgotten = await this.records.settle(records, recordDays);
     await this.noteAlerts();
     return forgotten;
   }
 
-  async find(requestId: string): Promise<UsageRecord | null> {
-    return this.#records.find(requestId);
-  }
-
-  async list(query: RecordQuery): Promise<LedgerPage> {
-    return this.#records.list(query);
-  }
-
-  async report(query: ReportQuery): Promise<RowsResult> {
-    return this.#records.report(query);
-  }
-
-  async reportUnsent(query: ReportQuery): Promise<RowsResult> {
-    return this.#records.reportUnsent(query);
-  }
-
-  async sendSums(): Promise<boolean> {
-    return this.#records.sendSums();
-  }
-
   async readUser(names: readonly string[], cursor: UserCursor) {
-    return { ...(await this.#records.readUser(names, cursor)), users: this.holder.children.among(names) };
+    return { ...(await this.records.readUser(names, cursor)), users: this.holder.children.among(names) };
   }
 
   async eraseUser(
@@ -100,15 +76,7 @@ export class KeyRole extends LimitedRole implements Role, KeyObjectCalls {
     beforeId: string | null,
   ): Promise<ErasedUserPart> {
     if (beforeId === null) await this.key.revokeOf(names, this.#keyId);
-    return this.#records.eraseUser(names, cursor, beforeId);
-  }
-
-  async usersOfRecords(after: string, beforeId: string): Promise<UsersPart> {
-    return this.#records.usersOfRecords(after, beforeId);
-  }
-
-  async compareCache(session: string, sent: SentPrefix): Promise<string> {
-    return this.#records.compareCache(session, sent);
+    return this.records.eraseUser(names, cursor, beforeId);
   }
 
   async shards(): Promise<readonly string[]> {

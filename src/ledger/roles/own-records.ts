@@ -5,7 +5,13 @@ import type { ChargedRecord, UsageRecord } from '../../metering/record.ts';
 import { DAY_MS, isoTime } from '../../metering/time.ts';
 import { callTwice } from '../../shared/durable-objects.ts';
 import type { ErasedSums } from '../directory/directory.ts';
-import { archiveOf, directoryOf, FIRST_DIRECTORY, type RecordCalls } from '../ledger-calls.ts';
+import {
+  archiveOf,
+  directoryOf,
+  FIRST_DIRECTORY,
+  type RecordCalls,
+  type StoredRecordCalls,
+} from '../ledger-calls.ts';
 import { compareRecords, compareSent, createCacheSessions } from '../records/cache-sessions.ts';
 import { KeyRecords } from '../records/key-records.ts';
 import {
@@ -41,7 +47,7 @@ interface LedgerIdentity {
   readonly charge: (records: readonly ChargedRecord[]) => void;
 }
 
-export class OwnRecords implements Omit<RecordCalls, 'readUser'> {
+export class OwnRecords implements Omit<RecordCalls, 'readUser'>, StoredRecordCalls {
   readonly #ports: RolePorts;
   readonly #keyId: string;
   readonly #ledger: string;

@@ -4,7 +4,7 @@ import { callOnce } from '../../shared/durable-objects.ts';
 /** An object has one alarm, which several jobs share. Each does the work that is due, and returns when it is due next (ms since the epoch), or null. */
 export type Job = (now: number) => number | null | Promise<number | null>;
 
-/** What an object is. It has the methods of its role that `ledger-calls.ts` lists, and no others. */
+/** What an object is. It has the methods of its role and of its records that `ledger-calls.ts` lists, and no others. */
 export interface Role {
   /** For messages, with its article. */
   readonly kind: string;

@@ -1,15 +1,11 @@
 /** The object of one shard of a busy key: it admits requests by what it leases from the key, and has the records of these requests. */
-import type { SentPrefix } from '../../metering/cache-breaks.ts';
-import type { RecordQuery, ReportQuery } from '../../metering/ledger.ts';
-import type { Charge, ChargedRecord, UsageRecord } from '../../metering/record.ts';
+import type { Charge, ChargedRecord } from '../../metering/record.ts';
 import { objectOfShard, type ShardObjectCalls } from '../ledger-calls.ts';
 import type { Holder } from '../limits/holder.ts';
 import { createLimitTables } from '../limits/limit-tables.ts';
 import { forgetParent, hasUnreported } from '../limits/reports.ts';
 import type { Reservation, ReserveRequest } from '../limits/reservations.ts';
-import type { LedgerPage } from '../records/records.ts';
-import type { RowsResult } from '../records/sums.ts';
-import type { ErasedUserPart, UserCursor, UsersPart } from '../records/user-records.ts';
+import type { ErasedUserPart, UserCursor } from '../records/user-records.ts';
 import { reservedMs } from '../settings.ts';
 import { openHolder } from './limited.ts';
 import { OwnRecords } from './own-records.ts';
@@ -23,7 +19,7 @@ export class ShardRole implements Role, ShardObjectCalls {
   readonly kind = 'a shard of a key';
   readonly #ports: RolePorts;
   readonly #holder: Holder;
-  readonly #records: OwnRecords;
+  readonly records: OwnRecords;
 
   /** @param shard its name among the children of the key */
   constructor(ports: RolePorts, keyId: string, shard: string) {
@@ -44,7 +40,7 @@ export class ShardRole implements Role, ShardObjectCalls {
         childObject: (child) => child,
       },
     );
-    this.#records = new OwnRecords(ports, {
+    this.records = new OwnRecords(ports, {
       keyId,
       ledger: objectOfShard(keyId, shard),
       charge: (records) => this.#holder.settleRecords(records),
@@ -54,14 +50,14 @@ export class ShardRole implements Role, ShardObjectCalls {
   get jobs() {
     return [
       (now: number) => this.#reportCharges(now),
-      this.#records.deleteOld,
-      this.#records.send,
-      ...this.#records.room,
+      this.records.deleteOld,
+      this.records.send,
+      ...this.records.room,
     ];
   }
 
   get hasWork(): boolean {
-    return this.#holder.isOpen || this.#records.hasWork;
+    return this.#holder.isOpen || this.records.hasWork;
   }
 
   /** Reports to the key, also what was charged after the shard had closed. */
@@ -109,31 +105,11 @@ export class ShardRole implements Role, ShardObjectCalls {
   async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
     // The key has to know the shard: its records are read with the key's, and charged by the key's limits.
     if (!this.#holder.isOpen) await this.#holder.openShard();
-    return this.#records.settle(records, recordDays);
-  }
-
-  async find(requestId: string): Promise<UsageRecord | null> {
-    return this.#records.find(requestId);
-  }
-
-  async list(query: RecordQuery): Promise<LedgerPage> {
-    return this.#records.list(query);
-  }
-
-  async report(query: ReportQuery): Promise<RowsResult> {
-    return this.#records.report(query);
-  }
-
-  async reportUnsent(query: ReportQuery): Promise<RowsResult> {
-    return this.#records.reportUnsent(query);
-  }
-
-  async sendSums(): Promise<boolean> {
-    return this.#records.sendSums();
+    return this.records.settle(records, recordDays);
   }
 
   async readUser(names: readonly string[], cursor: UserCursor) {
-    return { ...(await this.#records.readUser(names, cursor)), users: [] };
+    return { ...(await this.records.readUser(names, cursor)), users: [] };
   }
 
   async eraseUser(
@@ -141,14 +117,6 @@ export class ShardRole implements Role, ShardObjectCalls {
     cursor: UserCursor,
     beforeId: string | null,
   ): Promise<ErasedUserPart> {
-    return this.#records.eraseUser(names, cursor, beforeId);
-  }
-
-  async usersOfRecords(after: string, beforeId: string): Promise<UsersPart> {
-    return this.#records.usersOfRecords(after, beforeId);
-  }
-
-  async compareCache(session: string, sent: SentPrefix): Promise<string> {
-    return this.#records.compareCache(session, sent);
+    return this.records.eraseUser(names, cursor, beforeId);
   }
 }

@@ -7,15 +7,24 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** The violations, one line each. */
-export async function violationsOf(page: Page): Promise<string[]> {
+/** The violations of all rules, or of some, one line each. */
+export async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
-    "axe.run({ resultTypes: ['violations'] })",
+    `axe.run(${JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })})`,
   );
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
   );
+}
+
+/** The violations in light and in dark. Of the rules, only that of contrast depends on the scheme. */
+export async function violationsInBoth(page: Page): Promise<string[]> {
+  const light = await violationsOf(page);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const dark = await violationsOf(page, ['color-contrast']);
+  await page.emulateMedia({ colorScheme: 'light' });
+  return [...light, ...dark.map((violation) => `in dark, ${violation}`)];
 }
 
 /** Presses Tab until the element has the focus, as a reader without a pointer does. */

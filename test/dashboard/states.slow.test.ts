@@ -552,19 +552,20 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
-  test('D5 a budget shows what is spent, reserved, left, and charged at the upper bound', async () => {
+  test('D5 a budget shows what is spent, reserved, left, charged at the upper bound, and when it resets', async () => {
     const { id } = await makeKey(gateway, { name: 'bounded', budget: { USD: 2, per: 'day' } }, '/llm');
     const own = await open(browser, url(`#/keys?id=${id}`));
     const used = { spent: 0.75, reserved: 0.1, remaining: 1.15, unreported: 0.25 };
+    const resets_at = '2026-11-30T00:00:00.000Z';
     await alter(own.page, `**/admin/keys/${id}`, (status) => ({
       ...status,
-      budget: { ...objectOf(status.budget), ...used },
+      budget: { ...objectOf(status.budget), ...used, resets_at },
     }));
     await signIn(own.page, ADMIN_TOKEN);
     const budget = own.page.locator('.budget').first();
     await budget.locator('.meter').waitFor();
     expect((await budget.innerText()).replaceAll(/\s+/g, ' ').trim()).toBe(
-      '$0.75 of $2.00 a day · $0.25 at the upper bound: the provider reported no usage · $0.10 reserved · $1.15 left',
+      '$0.75 of $2.00 a day · $0.25 at the upper bound: the provider reported no usage · $0.10 reserved · $1.15 left, resets 30 Nov 2026, 00:00:00 UTC',
     );
     expect(await violationsOf(own.page)).toEqual([]);
     await own.context.close();

@@ -724,7 +724,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
       const { id } = await makeKey(filled.gateway, { name: 'raised', budget });
       await page.getByRole('button', { name: 'Refresh' }).click();
       const line = page.locator('tr', { hasText: 'raised' });
-      await line.getByText(/^\$0 of \$20\.00 a day\s*and 1 more/).waitFor();
+      await line.getByText(/^\$0 of \$20\.00 a day\s*\+1/).waitFor();
       await chooseAction(page, 'Top up', 'raised');
       const dialog = page.getByRole('dialog', { name: 'Add to the budget?' });
       expect(await dialog.getByLabel('For').locator('option').allInnerTexts()).toEqual([

@@ -34,10 +34,10 @@ export function describe(problem: Problem): Description {
   return { title: `The request failed (${code || status})`, words: message || 'No reason was given.' };
 }
 
-/** Why a call of a form failed: the message of its field, or what happened. */
+/** Why a call of a form failed: the message of its field or of what is in the way, or what happened. */
 export function failureWords(problem: Problem): string {
-  const isOfField = problem.kind === 'refused' && problem.status === 400;
-  return isOfField ? problem.message : describe(problem).title;
+  const isForReader = problem.kind === 'refused' && (problem.status === 400 || problem.status === 409);
+  return isForReader ? problem.message : describe(problem).title;
 }
 
 type Outcome = Pick<Loaded<unknown>, 'value' | 'loadedAt' | 'problem' | 'reload'>;

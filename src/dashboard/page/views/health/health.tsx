@@ -65,7 +65,13 @@ function Shown({ of: deployment }: { of: Deployment }) {
         </p>
       )}
       {setUp.length > 0 && (
-        <Table label="Providers" columns={providerColumns(errors)} items={setUp} idOf={({ id }) => id} />
+        <Table
+          label="Providers"
+          columns={providerColumns(errors)}
+          items={setUp}
+          idOf={({ id }) => id}
+          sortedBy="-Calls"
+        />
       )}
       {others.length > 0 && (
         <p class="hint">Not set up: {others.map(({ id, setting }) => `${id} (${setting})`).join(', ')}.</p>
@@ -170,11 +176,16 @@ function providerColumns(errors: readonly ProviderFailure[]): readonly Column<Pr
     {
       head: 'Provider',
       look: 'name',
+      isMain: true,
       value: ({ id }) => id,
       cell: ({ id, base_url }) => <Name text={id} title={base_url ?? id} />,
     },
     { head: 'Credential', value: ({ credential }) => CREDENTIALS[credential] ?? credential },
-    numberColumn('Calls', ({ last_hour }) => last_hour.calls),
+    {
+      ...numberColumn<ProviderStatus>('Calls', ({ last_hour }) => last_hour.calls),
+      isMain: true,
+      unit: 'calls',
+    },
     numberColumn('Failed', ({ last_hour }) => last_hour.error_rate, share),
     numberColumn('Retried', ({ last_hour }) => last_hour.retry_rate, share),
     numberColumn('First token', ({ last_hour }) => last_hour.median_first_token_ms, milliseconds),
@@ -183,6 +194,7 @@ function providerColumns(errors: readonly ProviderFailure[]): readonly Column<Pr
     {
       head: 'Last error',
       look: 'limits',
+      isMain: true,
       value: (provider) => errorsOf(provider)[0]?.time,
       cell: (provider) => <LastErrors of={errorsOf(provider)} />,
     },

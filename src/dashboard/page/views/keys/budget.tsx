@@ -51,7 +51,11 @@ function LoadedLine({ of: key, path = '/admin/keys', reloads }: BudgetProps) {
     <span class="usage">
       <Meter label={`Spent ${used}`} {...{ spent, reserved, limit }} />
       {used} {periodInWords(tightest.of?.per ?? 'total')}
-      {more > 0 && <span class="hint">and {count(more)} more</span>}
+      {more > 0 && (
+        <span class="hint" title={`and ${count(more, 'other budget')}`}>
+          +{count(more)}
+        </span>
+      )}
     </span>
   );
 }
@@ -102,7 +106,7 @@ const MODES: Readonly<Record<string, string>> = { warn: ', only warns', running:
 
 function BudgetBar({ budget, of }: { readonly budget: BudgetUse; readonly of: BudgetLimit | undefined }) {
   const { per = 'total', mode = 'hard' } = of ?? {};
-  const { unit, limit, added = 0, spent, reserved, remaining, unreported = 0 } = budget;
+  const { unit, limit, added = 0, spent, reserved, remaining, unreported = 0, resets_at } = budget;
   return (
     <div class="budget">
       <Meter
@@ -122,6 +126,7 @@ function BudgetBar({ budget, of }: { readonly budget: BudgetUse; readonly of: Bu
         <span class="hint">
           {' '}
           · {remaining > 0 ? `${amount(remaining, unit)} left` : 'used up'}
+          {resets_at !== null && `, resets ${exactTime(resets_at)}`}
           {MODES[mode]}
         </span>
       </span>
@@ -140,15 +145,7 @@ export function limitFacts(use: LimitUse, of: BudgetLimits): readonly (Fact | fa
     </div>,
   ];
   return [
-    budget
-      ? [
-          'Budget',
-          <>
-            <BudgetBars standing={use} of={of} />
-            {budget.resets_at !== null && <span class="hint">resets {exactTime(budget.resets_at)}</span>}
-          </>,
-        ]
-      : false,
+    budget ? ['Budget', <BudgetBars standing={use} of={of} />] : false,
     requests ? usedOf('Requests a minute', requests.limit - requests.remaining, requests.limit) : false,
     tokens ? usedOf('Tokens a minute', tokens.limit - tokens.remaining, tokens.limit) : false,
     concurrent ? usedOf('Requests at once', concurrent.running, concurrent.limit) : false,

@@ -1,5 +1,5 @@
 /** The form of a key as texts, and what of it is sent. */
-import type { Key, Limits } from '../../api/types.ts';
+import type { Key, Limits, Team } from '../../api/types.ts';
 import { budgetsOf } from './budget.tsx';
 
 /** The texts of the form's fields by their names; empty for none. Limits of each user of the key have names that begin with {@link OF_USERS}. */
@@ -24,8 +24,8 @@ export const COUNTS_OF: Readonly<Record<string, readonly Count[]>> = {
   [OF_USERS]: [...RATES, 'max_users'],
 };
 
-/** The form of a key as it is; of a new one with null. */
-export function draftOf(key: Key | null, units: readonly string[]): Draft {
+/** The form of a key or a team as it is; of a new one with null. */
+export function draftOf(key: (Team & Partial<Key>) | null, units: readonly string[]): Draft {
   return {
     name: key?.name ?? '',
     models: key?.models?.join(', ') ?? '',

@@ -1,24 +1,28 @@
-/** The form that creates or changes a key. A change sends only the changed fields. */
+/** The form that creates or changes a key, or a team. A change sends only the changed fields. */
 import { useState } from 'preact/hooks';
 import { matchesGlob } from '../../../../shared/glob.ts';
 import type { Problem } from '../../api/problem.ts';
-import type { Key, List, Model, NewKey } from '../../api/types.ts';
+import type { Key, List, Model, Team } from '../../api/types.ts';
 import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { failureWords } from '../../parts/problem.tsx';
 import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
 import { COUNTS, COUNTS_OF, changesOf, type Draft, draftOf, globsOf, OF_USERS } from './key-draft.ts';
 
-interface KeyFormProps {
-  /** Null: a new key. */
-  readonly before: Key | null;
+interface KeyFormProps<Made> {
+  /** Null: a new one. */
+  readonly before: Key | Team | null;
+  /** Where it is created. */
+  readonly path: '/admin/keys' | '/v1/admin/teams';
   /** The units for budgets. The key's own unit is offered even if no price uses it. */
   readonly units: readonly string[];
   readonly onClose: () => void;
-  readonly onDone: (key: NewKey) => void;
+  readonly onDone: (made: Made) => void;
 }
 
-export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
+export function KeyForm<Made>({ before, path, units, onClose, onDone }: KeyFormProps<Made>) {
+  const isKey = path === '/admin/keys';
+  const what = isKey ? 'key' : 'team';
   const { api } = useSession();
   const original = before === null ? null : draftOf(before, units);
   const [draft, setDraft] = useState(() => original ?? draftOf(null, units));
@@ -36,38 +40,42 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
     const body = changesOf(draft, original);
     const answer =
       before === null
-        ? await api.send<NewKey>('POST', '/admin/keys', body)
-        : await api.send<NewKey>('PATCH', `/admin/keys/${before.id}`, body);
+        ? await api.send<Made>('POST', path, body)
+        : await api.send<Made>('PATCH', `${path}/${before.id}`, body);
     setSending(false);
     if (answer.kind === 'answer') onDone(answer.value);
     else setProblem(answer.problem);
   };
 
   return (
-    <Dialog title={before === null ? 'Create key' : 'Change key'} onClose={onClose}>
+    <Dialog title={`${before === null ? 'Create' : 'Change'} ${what}`} onClose={onClose}>
       <form onSubmit={submit}>
         <label>
           Name
           <input {...inputOf(fields, 'name')} required maxLength={100} />
         </label>
         <ModelsField fields={fields} />
-        <label>
-          Expires <span class="hint">at the start of the day (UTC); empty for never</span>
-          <input type="date" {...inputOf(fields, 'expires', 'expires_at')} />
-        </label>
+        {isKey && (
+          <label>
+            Expires <span class="hint">at the start of the day (UTC); empty for never</span>
+            <input type="date" {...inputOf(fields, 'expires', 'expires_at')} />
+          </label>
+        )}
         <BudgetFields fields={fields} prefix="" units={units} />
-        <CountFields fields={fields} prefix="" />
-        <Check fields={fields} name="has_user_limits" label="Limits for each user of the key" />
+        <CountFields fields={fields} prefix="" isOfTeam={!isKey} />
+        <Check fields={fields} name="has_user_limits" label={`Limits for each user of the ${what}`} />
         {draft.has_user_limits && (
           <>
             <BudgetFields fields={fields} prefix={OF_USERS} units={units} />
             <CountFields fields={fields} prefix={OF_USERS} />
           </>
         )}
-        <FactFields fields={fields} isOpen={Boolean(before?.user || before?.tags || before?.require_user)} />
+        {isKey && (
+          <FactFields fields={fields} isOpen={Boolean(draft.user || draft.tags || draft.require_user)} />
+        )}
         <FormEnd
           failure={problem && failureWords(problem)}
-          action={before === null ? 'Create key' : 'Save'}
+          action={before === null ? `Create ${what}` : 'Save'}
           isSending={isSending}
           onClose={onClose}
         />
@@ -215,18 +223,20 @@ function BudgetFields({ fields, prefix, units }: LimitFieldsProps & { units: rea
   );
 }
 
-function CountFields({ fields, prefix }: LimitFieldsProps) {
+function CountFields({ fields, prefix, isOfTeam = false }: LimitFieldsProps & { isOfTeam?: boolean }) {
   return (
     <fieldset class="counts">
       <legend>
         {prefix === '' ? 'Limits' : 'Limits of each user'} <span class="hint">empty for none</span>
       </legend>
-      {COUNTS_OF[prefix]?.map((name) => (
-        <label key={name}>
-          {COUNTS[name]}
-          <input type="number" min="1" step="1" {...inputOf(fields, prefix + name)} />
-        </label>
-      ))}
+      {COUNTS_OF[prefix]
+        ?.filter((name) => !(isOfTeam && name === 'max_output_tokens'))
+        .map((name) => (
+          <label key={name}>
+            {COUNTS[name]}
+            <input type="number" min="1" step="1" {...inputOf(fields, prefix + name)} />
+          </label>
+        ))}
     </fieldset>
   );
 }

@@ -47,19 +47,7 @@ export function KeyPage({ of: key, teamName, actions, reloads }: KeyPageProps) {
       <h2 class="title">
         <bdi>{name || id}</bdi>
       </h2>
-      <p class="send">
-        {actions.map(({ label, name, isDangerous, act }) => (
-          <button
-            key={label}
-            type="button"
-            class={isDangerous ? 'danger' : ''}
-            aria-label={name}
-            onClick={act}
-          >
-            {label}
-          </button>
-        ))}
-      </p>
+      <Actions of={actions} />
       <Trouble of={standing} />
       <Facts
         facts={[
@@ -86,6 +74,19 @@ export function KeyPage({ of: key, teamName, actions, reloads }: KeyPageProps) {
       <Changes of={{ key: id }} reloads={reloads} />
       <Latest filters={{ key: id }} />
     </>
+  );
+}
+
+/** What may be done with a key, or a team, on its page. */
+export function Actions({ of: actions }: { of: readonly Action[] }) {
+  return (
+    <p class="send">
+      {actions.map(({ label, name, isDangerous, act }) => (
+        <button key={label} type="button" class={isDangerous ? 'danger' : ''} aria-label={name} onClick={act}>
+          {label}
+        </button>
+      ))}
+    </p>
   );
 }
 

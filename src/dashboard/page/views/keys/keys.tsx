@@ -1,9 +1,9 @@
-/** The view of all keys, their limits and budgets, with dialogs that create, change, disable, rotate and revoke a key. */
+/** The view of all keys and teams, their limits and budgets, with dialogs that create, change, disable, rotate and revoke a key. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { curlOf } from '../../api/fetch-api.ts';
 import type { Answer } from '../../api/problem.ts';
-import type { Key, Keys as KeyList, NewKey, Report, RevokedKey, UsageToken } from '../../api/types.ts';
+import type { Key, Keys as KeyList, NewKey, Report, RevokedKey, Team, UsageToken } from '../../api/types.ts';
 import { count, money, NONE, WAITING } from '../../format/numbers.ts';
 import { date, exactTime, utcDay } from '../../format/times.ts';
 import { utcDayOf } from '../../format/zone.ts';
@@ -24,10 +24,11 @@ import { TeamPage, Teams, useTeams } from './teams.tsx';
 import { TokenForm, UsageTokens } from './usage-tokens.tsx';
 
 type Open =
-  | { readonly kind: 'new' | 'new token' }
+  | { readonly kind: 'new' | 'new token' | 'new team' }
   | { readonly kind: 'made' | 'changed'; readonly key: NewKey }
   | { readonly kind: 'change'; readonly key: Key }
   | { readonly kind: 'switch' | 'rotate' | 'top up'; readonly key: Key }
+  | { readonly kind: 'change team' | 'top up team' | 'delete team'; readonly team: Team }
   | { readonly kind: 'revoke'; readonly key: Pick<Key, 'id' | 'name'> };
 
 const PAGE = [50, 50] as const;
@@ -55,7 +56,9 @@ export function Keys({ params }: { params: Params }) {
     ({ id }) => done.get(id) !== null,
   );
   const used = useUse(reloads);
-  const teams = useTeams(reloads);
+  /** Those too. */
+  const [doneTeams, setDoneTeams] = useState<ReadonlyMap<string, Team | null>>(new Map());
+  const teams = merge(useTeams(reloads), doneTeams);
   const teamOf = (id: string | undefined) => teams.find((team) => team.id === id);
   const all = merge(value?.data ?? [], done);
   const [hasLive, setLive] = useState(false);
@@ -63,6 +66,10 @@ export function Keys({ params }: { params: Params }) {
   const liveKeys = all.filter(isOfLive).length;
   const units = value?.budget_units ?? [];
   const note = (id: string, key: Key | null) => setDone((before) => new Map(before).set(id, key));
+  const noteTeam = (id: string, team: Team | null) => {
+    setDoneTeams((before) => new Map(before).set(id, team));
+    setOpen(null);
+  };
   const chosen = params.id === undefined ? undefined : all.find(({ id }) => id === params.id);
   const team = teamOf(params.team);
   const list = (
@@ -70,6 +77,9 @@ export function Keys({ params }: { params: Params }) {
       <div class="bar">
         <button type="button" class="primary" onClick={() => setOpen({ kind: 'new' })}>
           Create key
+        </button>
+        <button type="button" onClick={() => setOpen({ kind: 'new team' })}>
+          Create team
         </button>
         <button type="button" onClick={() => setOpen({ kind: 'new token' })}>
           Create read-only token
@@ -105,7 +115,7 @@ export function Keys({ params }: { params: Params }) {
           onOpen={({ id }) => goTo('keys', {}, { id })}
         />
       )}
-      <Teams teams={teams} keys={all} reloads={reloads} />
+      <Teams teams={teams} keys={all} actionsOf={(one) => actionsOfTeam(one, setOpen)} reloads={reloads} />
       <UsageTokens
         tokens={tokens}
         nameOf={(id) => all.find((key) => key.id === id)?.name || id}
@@ -117,7 +127,12 @@ export function Keys({ params }: { params: Params }) {
   return (
     <>
       {team !== undefined ? (
-        <TeamPage of={team} keys={all.filter((key) => key.team === team.id)} reloads={reloads} />
+        <TeamPage
+          of={team}
+          keys={all.filter((key) => key.team === team.id)}
+          actions={actionsOfTeam(team, setOpen)}
+          reloads={reloads}
+        />
       ) : chosen !== undefined ? (
         <KeyPage
           of={chosen}
@@ -136,8 +151,9 @@ export function Keys({ params }: { params: Params }) {
         list
       )}
       {open?.kind === 'new' && (
-        <KeyForm
+        <KeyForm<NewKey>
           before={null}
+          path="/admin/keys"
           units={units}
           onClose={() => setOpen(null)}
           onDone={(made) => {
@@ -163,8 +179,9 @@ export function Keys({ params }: { params: Params }) {
         </Dialog>
       )}
       {open?.kind === 'change' && (
-        <KeyForm
+        <KeyForm<NewKey>
           before={open.key}
+          path="/admin/keys"
           units={units}
           onClose={() => setOpen(null)}
           onDone={(changed) => {
@@ -198,10 +215,41 @@ export function Keys({ params }: { params: Params }) {
       {open?.kind === 'top up' && (
         <TopUp
           of={open.key}
+          path="/v1/admin/keys"
           onClose={() => setOpen(null)}
           onDone={() => {
             setReloads(reloads + 1);
             setOpen(null);
+          }}
+        />
+      )}
+      {(open?.kind === 'new team' || open?.kind === 'change team') && (
+        <KeyForm<Team>
+          before={open.kind === 'change team' ? open.team : null}
+          path="/v1/admin/teams"
+          units={units}
+          onClose={() => setOpen(null)}
+          onDone={(made) => noteTeam(made.id, made)}
+        />
+      )}
+      {open?.kind === 'top up team' && (
+        <TopUp
+          of={open.team}
+          path="/v1/admin/teams"
+          onClose={() => setOpen(null)}
+          onDone={() => {
+            setReloads(reloads + 1);
+            setOpen(null);
+          }}
+        />
+      )}
+      {open?.kind === 'delete team' && (
+        <DeleteTeam
+          of={open.team}
+          onClose={() => setOpen(null)}
+          onDone={() => {
+            noteTeam(open.team.id, null);
+            goTo('keys', {});
           }}
         />
       )}
@@ -252,8 +300,11 @@ const REVOKED: readonly Column<RevokedKey>[] = [
   },
 ];
 
-/** The listed keys with the changes made here (null: revoked), latest first. */
-function merge(listed: readonly Key[], done: ReadonlyMap<string, Key | null>): Key[] {
+/** The listed keys, or teams, with the changes made here (null: revoked), latest first. */
+function merge<Item extends Pick<Key, 'id' | 'created_at'>>(
+  listed: readonly Item[],
+  done: ReadonlyMap<string, Item | null>,
+): Item[] {
   const byId = new Map(listed.map((key) => [key.id, key]));
   for (const [id, key] of done) {
     if (key === null) byId.delete(id);
@@ -403,6 +454,20 @@ function actionsOf(key: Key, onOpen: (open: Open) => void): readonly Action[] {
     action(key.disabled ? 'Enable' : 'Disable', 'switch'),
     action('Rotate', 'rotate'),
     action('Revoke', 'revoke'),
+  ];
+}
+
+function actionsOfTeam(team: Team, onOpen: (open: Open) => void): readonly Action[] {
+  const action = (label: string, kind: 'change team' | 'top up team' | 'delete team'): Action => ({
+    label,
+    name: `${label} ${team.name}`,
+    isDangerous: kind === 'delete team',
+    act: () => onOpen({ kind, team }),
+  });
+  return [
+    action('Change', 'change team'),
+    ...(team.budget === undefined ? [] : [action('Top up', 'top up team')]),
+    action('Delete', 'delete team'),
   ];
 }
 
@@ -558,8 +623,15 @@ const IN_PERIOD: Readonly<Record<string, string>> = {
   total: 'in total',
 };
 
-/** Raises the current period of one budget. */
-function TopUp({ of: key, onClose, onDone }: DoneProps<void>) {
+interface TopUpProps {
+  readonly of: Pick<Key, 'id' | 'name' | 'budget'>;
+  readonly path: '/v1/admin/keys' | '/v1/admin/teams';
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+/** Raises the current period of one budget of a key, or of a team. */
+function TopUp({ of: key, path, onClose, onDone }: TopUpProps) {
   const { api } = useSession();
   const choices = budgetsOf(key.budget).map(({ per, mode: _, ...amounts }) => ({
     unit: Object.keys(amounts)[0] ?? '',
@@ -571,7 +643,7 @@ function TopUp({ of: key, onClose, onDone }: DoneProps<void>) {
   const add = async () => {
     const { unit = '', per } = choices[Number(draft.choice)] ?? {};
     const body = { add: { [unit]: Number(draft.amount) }, per, id, note: draft.note };
-    const answer = await api.send('POST', `/v1/admin/keys/${key.id}/budget`, body);
+    const answer = await api.send('POST', `${path}/${key.id}/budget`, body);
     if (answer.kind === 'problem') return failureWords(answer.problem);
     onDone();
     return null;
@@ -607,7 +679,7 @@ function TopUp({ of: key, onClose, onDone }: DoneProps<void>) {
           onInput={({ currentTarget }) => set({ note: currentTarget.value })}
         />
       </label>
-      <p class="hint">Only this period is raised. The next one has the budget of the key again.</p>
+      <p class="hint">Only this period is raised. The next one has the usual budget again.</p>
     </Confirm>
   );
 }
@@ -638,6 +710,29 @@ function Revoke({ of: key, onClose, onDone }: RevokeProps) {
       onConfirm={revoke}
     >
       <p>Its requests are refused within a minute. This can't be undone. Its usage stays in the reports.</p>
+    </Confirm>
+  );
+}
+
+/** A team that has keys is not deleted: the API says how many. */
+function DeleteTeam({ of: team, onClose, onDone }: RevokeProps) {
+  const { api } = useSession();
+  const remove = async () => {
+    const answer = await api.send('DELETE', `/v1/admin/teams/${team.id}`);
+    if (answer.kind === 'problem') return failureWords(answer.problem);
+    onDone();
+    return null;
+  };
+  return (
+    <Confirm
+      title="Delete this team?"
+      action="Delete"
+      isDangerous
+      of={team}
+      onClose={onClose}
+      onConfirm={remove}
+    >
+      <p>This can't be undone. Its usage stays in the reports.</p>
     </Confirm>
   );
 }

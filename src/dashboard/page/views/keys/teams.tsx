@@ -2,6 +2,7 @@
 import type { Key, List, Team, TeamStatus } from '../../api/types.ts';
 import { count, NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
+import { type Action, Menu } from '../../parts/menu.tsx';
 import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Facts, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
@@ -9,7 +10,7 @@ import { goTo, linkTo } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { allLimitsInWords, BudgetLine, limitFacts, TopUps } from './budget.tsx';
 import { LIMITS, nameColumn } from './columns.tsx';
-import { Changes, People } from './key-page.tsx';
+import { Actions, Changes, People } from './key-page.tsx';
 import { Latest } from './latest.tsx';
 
 const PAGE = [20, 50] as const;
@@ -24,10 +25,11 @@ export function useTeams(reloads: number): readonly Team[] {
 interface TeamsProps {
   readonly teams: readonly Team[];
   readonly keys: readonly Key[];
+  readonly actionsOf: (team: Team) => readonly Action[];
   readonly reloads: number;
 }
 
-export function Teams({ teams, keys, reloads }: TeamsProps) {
+export function Teams({ teams, keys, actionsOf, reloads }: TeamsProps) {
   if (teams.length === 0) return null;
   const byTeam = Map.groupBy(keys, ({ team }) => team);
   const columns: readonly Column<Team>[] = [
@@ -39,6 +41,15 @@ export function Teams({ teams, keys, reloads }: TeamsProps) {
     },
     LIMITS,
     { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
+    {
+      head: 'Actions',
+      look: 'actions',
+      cell: (team) => (
+        <Menu name={`Actions of ${team.name}`} actions={actionsOf(team)}>
+          ⋯
+        </Menu>
+      ),
+    },
   ];
   return (
     <Table
@@ -57,15 +68,16 @@ export function Teams({ teams, keys, reloads }: TeamsProps) {
 interface TeamPageProps {
   readonly of: Team;
   readonly keys: readonly Key[];
+  readonly actions: readonly Action[];
   readonly reloads: number;
 }
 
-export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
+export function TeamPage({ of: team, keys, actions, reloads }: TeamPageProps) {
   const { api } = useSession();
   const { id, name, models, created_at, per_key, per_user, people, groups } = team;
   const standing = useLoad<TeamStatus>(
     (signal) => api.get(`/v1/admin/teams/${id}`, {}, signal),
-    [api, id],
+    [api, id, JSON.stringify(team)],
     reloads,
   );
   const columns: readonly Column<Key>[] = [
@@ -81,6 +93,7 @@ export function TeamPage({ of: team, keys, reloads }: TeamPageProps) {
       <h2 class="title">
         <bdi>{name}</bdi>
       </h2>
+      <Actions of={actions} />
       <Trouble of={standing} />
       <Facts
         facts={[

@@ -73,7 +73,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
     linked('Truncated', (row) => row.cut_requests, { truncated: 'true' }),
     linked('Cancelled', (row) => row.cancelled_requests, { status: 'cancelled' }),
     number('First token', (row) => row.median_first_token_ms, milliseconds),
-    number('First token, slowest 5%', (row) => row.p95_first_token_ms, milliseconds),
+    number('Slowest 5%', (row) => row.p95_first_token_ms, milliseconds),
     number('Tokens a second', (row) => row.median_tokens_per_second, rate),
   ];
   return (

@@ -82,6 +82,7 @@ export function columnsOf(
     ...facts.filter(({ look }) => look === 'csv' || colours === null),
     {
       head: 'Status',
+      look: 'ends',
       isMain: true,
       value: ({ status }) => status,
       cell: (record) => <Outcome of={record} />,

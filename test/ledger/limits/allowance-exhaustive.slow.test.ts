@@ -22,15 +22,18 @@ const USED = 30;
 /** What calls in memory need at most. Beyond, objects wait for each other. */
 const MAX_TICKS = 2000;
 
-/** A request begins (`+`), by its place in `users`; it ends (`-`), if it was admitted; all that runs is decided (`.`); 11 seconds pass (`~`). */
+/** A request begins (`+`), by its place in `users`; it ends (`-`), if it was admitted; all that runs is decided (`.`); 11 seconds pass (`~`); the second key is revoked (`x`). */
 const SCRIPTS = [
   '+0 +1 +2 . -0 -1 -2 ~',
   '+0 . -0 . +1 . -1 . +2 . -2 ~',
   '+0 . +2 . +1 . ~ -2 -0 -1 ~',
   '+2 . ~ +0 +1 . -2 . -1 -0 ~',
+  '+0 +2 . -2 ~ x ~ -0 +1 . ~ -1 ~',
 ] as const;
 
 const [NEAR, FAR] = [shardName('EU', 0), shardName('NA', 0)];
+const REVOKED = 't/l';
+
 /** Each level with the paths of its holders, and of the users that send the requests. The first two are alike, so that their order does not matter. */
 const TREES = {
   two: { levels: [['k']], users: ['k/ada', 'k/ada', 'k/bob'] },
@@ -183,6 +186,7 @@ async function run(choices: Choices, limit: number, { levels, users }: (typeof T
       const sent = requests[place];
       if (kind === '~') await network.wait(11_000);
       else if (kind === '.') await quiet();
+      else if (kind === 'x') Object.assign(network.at(REVOKED), { isRevoked: true, alarmAt: network.now });
       else if (sent !== undefined && kind === '+') begin(sent);
       else if (sent?.state === 'admitted') end(sent);
       check();
@@ -211,8 +215,11 @@ async function run(choices: Choices, limit: number, { levels, users }: (typeof T
     expect(budget, message).toMatchObject({ spent: below.length * USED, reserved: 0, estimated: 0 });
     expect(tokens?.used ?? 0, message).toBe(0);
   }
+  const isRevoked = hasTeam && network.at(REVOKED).isRevoked;
+  if (isRevoked) expect(network.at('t').limits.children.names(9), 'I3').not.toContain('l');
   let used = USED * requests.filter(({ state }) => state === 'settled').length;
   for (const user of new Set(users)) {
+    if (isRevoked && user.startsWith(REVOKED)) continue;
     const { kind } = await network.reserveAt(user, `${user} again`);
     expect(kind, 'I7').toBe(used + EACH <= limit ? 'reserved' : 'refused');
     if (kind === 'reserved') used += EACH;

@@ -50,7 +50,7 @@ import {
 } from './limits/reservations.ts';
 import { findUsageUpperBound, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
 import { type LedgerSettings, LONGEST_REQUEST_MS, reservedMs } from './settings.ts';
-import type { KnownSpreads } from './shards.ts';
+import { isMissing, type KnownSpreads } from './shards.ts';
 
 /** A request with its reservation. */
 interface ReservedRequest {
@@ -409,21 +409,33 @@ async function reserveInShard(
   { context, keyId, affinity }: Pick<AdmissionRequest, 'context' | 'keyId' | 'affinity'>,
   request: ReserveRequest,
 ): Promise<ReserveResult> {
-  const reserve = async (objectName: string, one: ReserveRequest) => {
-    const reserved = await client.call(context, objectName, (object) => object.reserve(one));
-    return { objectName, reserved };
+  const reserve = async (one: ReserveRequest) => {
+    const reserved = await client.call(context, keyId, (object) => object.reserve(one));
+    return { objectName: keyId, reserved };
   };
   const region = admittedBy.has(context.known) ? null : (spreads?.regionOf(context.continent) ?? null);
-  if (spreads === null || region === null) return reserve(keyId, request);
+  if (spreads === null || region === null) return reserve(request);
   const { clock } = context.ports;
   const caller = { keyId, region, affinity: affinity ?? request.id };
-  const [first = keyId, second] = spreads.shardsFor(caller, clock.now());
+  const [first, second] = spreads.shardsFor(caller, clock.now());
   const spreadRequest = { ...request, region };
-  let answer = await reserve(first, spreadRequest);
-  const { reserved } = answer;
+  /** Null: the object is of an earlier version, and has done nothing. */
+  const reserveAt = async (objectName: string): Promise<ReserveResult | null> => {
+    const reserved = await client.call(context, objectName, (object) =>
+      object.reserveInShard(spreadRequest).catch((error: unknown) => {
+        if (isMissing(error, 'reserveInShard')) return null;
+        throw error;
+      }),
+    );
+    if (reserved.kind === 'error') return { objectName, reserved };
+    return reserved.value === null ? null : { objectName, reserved: ok(reserved.value) };
+  };
+  let answer = first === undefined ? null : await reserveAt(first);
+  const reserved = answer?.reserved;
   // The overloaded object is not called again at once.
-  if (second !== undefined && reserved.kind === 'error' && reserved.error.code === 'ledger_overloaded')
-    answer = await reserve(second, spreadRequest);
+  if (second !== undefined && reserved?.kind === 'error' && reserved.error.code === 'ledger_overloaded')
+    answer = await reserveAt(second);
+  answer ??= await reserve(spreadRequest);
   if (answer.reserved.kind === 'ok' && 'standing' in answer.reserved.value)
     spreads.learn(keyId, answer.reserved.value.spread, clock.now());
   admittedBy.set(context.known, answer.objectName);
@@ -540,7 +552,11 @@ async function reserveMore(
   extended: ReserveRequest,
 ): Promise<ApiError | null> {
   const reserved = await ledger.client.call(context, objectName, (object) =>
-    isUser(objectName) ? object.reserveForUser(extended) : object.reserve(extended),
+    isUser(objectName)
+      ? object.reserveForUser(extended)
+      : isShardObject(objectName)
+        ? object.reserveInShard(extended)
+        : object.reserve(extended),
   );
   if (reserved.kind === 'error') {
     const isRefused = ledger.settings.budgetFail === 'closed' || isUnreadable(reserved.error);

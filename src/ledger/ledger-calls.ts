@@ -59,11 +59,9 @@ export interface KeyObjectCalls extends RecordCalls, LimitCalls, SettleCalls, Ow
 }
 
 /** Of the object of a shard. */
-export interface ShardObjectCalls
-  extends RecordCalls,
-    SettleCalls,
-    Pick<LimitCalls, 'reserve'>,
-    Pick<UserCalls, 'clearUser'> {
+export interface ShardObjectCalls extends RecordCalls, SettleCalls, Pick<UserCalls, 'clearUser'> {
+  /** As {@link LimitCalls.reserve}. An object of an earlier version, which would take itself for that of a key, has no such method. */
+  reserveInShard(request: ReserveRequest): Promise<Reservation>;
   /** Tells the key what was charged. */
   reportCharges(): Promise<void>;
 }

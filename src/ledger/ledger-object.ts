@@ -238,6 +238,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return this.#with('shards').shards(...args);
   }
 
+  async reserveInShard(...args: Args<'reserveInShard'>) {
+    return this.#with('reserveInShard').reserveInShard(...args);
+  }
+
   async reportCharges(...args: Args<'reportCharges'>) {
     return this.#with('reportCharges').reportCharges(...args);
   }

@@ -1,6 +1,6 @@
 /** Which object of a spread key admits a request: an isolate remembers how keys are spread, and chooses by region and session. */
 import { callTwice } from '../shared/durable-objects.ts';
-import { type LedgerNamespace, objectOfShard, readObjectName } from './ledger-calls.ts';
+import { type LedgerNamespace, type LedgerStub, objectOfShard, readObjectName } from './ledger-calls.ts';
 import { regionOf, type Spread, shardName } from './limits/spread.ts';
 
 /** The region of all callers where `LOCATION_HINT` or `JURISDICTION` says where objects are. */
@@ -81,10 +81,14 @@ export async function shardsOf(ledgers: LedgerNamespace, keyId: string): Promise
       async (ledger) => ledger.shards(),
     );
   } catch (error) {
-    // While a release is rolled out, the object may run an earlier version, which has no shards.
-    if (error instanceof TypeError && error.message.includes('shards')) return [];
+    if (isMissing(error, 'shards')) return [];
     throw error;
   }
+}
+
+/** Whether a call failed because the object has no such method: while a release is rolled out, it may run an earlier version. */
+export function isMissing(error: unknown, method: keyof LedgerStub): boolean {
+  return error instanceof TypeError && error.message.includes(method);
 }
 
 /** FNV-1a, 32 bits. */

@@ -96,6 +96,8 @@ export class LimitedGateway {
   trouble: Trouble = 'none';
   /** How a key is spread, as the answers to requests say it. */
   spread: Spread | null = null;
+  /** The objects of shards run an earlier version. */
+  hasOldShards = false;
   /** The objects that are overloaded. */
   readonly overloaded = new Set<string>();
   /** The object that each reservation asked. */
@@ -250,6 +252,12 @@ export class LimitedGateway {
         ({
           ...{ ...stub, ...keyCalls, ...records },
           reserve: (request) => reserveAt(name, request),
+          reserveInShard: async (request) => {
+            // As workerd says it.
+            if (this.hasOldShards)
+              throw new TypeError('The RPC receiver does not implement the method "reserveInShard".');
+            return reserveAt(name, request);
+          },
         }) as LedgerStub,
     };
   }

@@ -461,6 +461,13 @@ describe('L10 a shard of a spread key', () => {
     },
   );
 
+  test('runs an earlier version, which would take it for a key: the key’s own object is asked', async () => {
+    const { gateway, ask, key } = await spreadGateway();
+    gateway.hasOldShards = true;
+    expect(await statusOf(await ask())).toBe(200);
+    expect(gateway.asked).toEqual([key]);
+  });
+
   test('hangs: the wait is bounded, and no other object is asked', async () => {
     const { gateway, ask, shard } = await spreadGateway();
     gateway.trouble = 'hangs';

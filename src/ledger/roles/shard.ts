@@ -72,7 +72,7 @@ export class ShardRole implements Role, ShardObjectCalls {
     return this.#holder.alarm();
   }
 
-  async reserve(request: ReserveRequest): Promise<Reservation> {
+  async reserveInShard(request: ReserveRequest): Promise<Reservation> {
     await this.#ports.alarm.read();
     return this.#holder.reserve(request);
   }

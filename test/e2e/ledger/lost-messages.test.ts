@@ -30,7 +30,8 @@ async function createKey(id: string, budget: number, kind: 'users' | 'shards' = 
         ...{ id: request, promptTokens: 10, estimatedPromptTokens: 4, outputTokens: 90, choices: 1 },
         ...{ price: null, expiresAfterMs: 600_000 },
       };
-      return objectOf(await ledgers.call(child(name), isSpread ? 'reserve' : 'reserveForUser', asked)).kind;
+      return objectOf(await ledgers.call(child(name), isSpread ? 'reserveInShard' : 'reserveForUser', asked))
+        .kind;
     },
     settle: (name: string, request: string, tokens: number) =>
       ledgers.call(child(name), 'settleReservation', request, { tokens, cost: null }),

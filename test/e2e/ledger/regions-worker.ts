@@ -20,6 +20,11 @@ export class LedgerObject extends Base {
     return super.reserve(...args);
   }
 
+  override async reserveInShard(...args: Parameters<Ledger['reserveInShard']>) {
+    this.#calls++;
+    return super.reserveInShard(...args);
+  }
+
   override async settle(...args: Parameters<Ledger['settle']>) {
     this.#calls++;
     return super.settle(...args);

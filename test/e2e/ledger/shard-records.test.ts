@@ -195,7 +195,7 @@ test('L10 a revoked key: its shards report their last charges, and records stay'
     ...{ id: 'r1', promptTokens: 10, estimatedPromptTokens: 4, outputTokens: 90, choices: 1 },
     ...{ price: null, expiresAfterMs: 600_000 },
   };
-  expect(await ledgers.call(shard, 'reserve', asked)).toMatchObject({ kind: 'reserved' });
+  expect(await ledgers.call(shard, 'reserveInShard', asked)).toMatchObject({ kind: 'reserved' });
   await ledgers.call(KEY, 'run', 'INSERT OR REPLACE INTO held_key VALUES (1, NULL)');
   await ledgers.call(shard, 'settleReservation', 'r1', { tokens: 40, cost: null });
   await ledgers.call(KEY, 'fireAlarm');
@@ -213,5 +213,7 @@ test('L10 a revoked key: its shards report their last charges, and records stay'
   expect(await ledgers.call(KEY, 'run', 'SELECT sum(tokens) FROM spent')).toEqual([[spent + tokens]]);
   await ledgers.call(KEY, 'fireAlarm');
   expect(await ledgers.call(KEY, 'run', 'SELECT count(*) FROM key_shards')).toEqual([[0]]);
-  expect(await ledgers.call(shard, 'reserve', { ...asked, id: 'r2' })).toMatchObject({ kind: 'revoked' });
+  expect(await ledgers.call(shard, 'reserveInShard', { ...asked, id: 'r2' })).toMatchObject({
+    kind: 'revoked',
+  });
 });

@@ -19,11 +19,15 @@ const README = join(FOLDER, 'dashboard.png');
 const QUALITY = 34;
 const THEMES = ['light', 'dark'] as const;
 const WIDTHS = [1440, 1024, 768, 390] as const;
-/** What a team of some dozen people sends in a month. */
+/** What a company of some dozen people sends in a month, and in the one before, with which reports compare it. */
 const REQUESTS = 5000;
+const REQUESTS_BEFORE = 3800;
 const DAYS = 30;
+const DAY_MS = 86_400_000;
 /** Prompts and outputs are so many times as long as those of the demo. */
-const SCALE = 20;
+const SCALE = 40;
+const DEVELOPERS = 'ada grace linus barbara edsger margaret ken radia donald frances dennis adele'.split(' ');
+const CUSTOMERS = 24;
 /** More than the table of keys shows at first. */
 const KEYS = 60;
 
@@ -84,8 +88,14 @@ async function startMuch(): Promise<Subject> {
     ...sender,
     promptTokens: sender.promptTokens * SCALE,
     completionTokens: sender.completionTokens * SCALE,
+    ...(sender.id === agents && { users: DEVELOPERS.map((name) => `${name}@example.com`) }),
+    ...(sender.id === webId && { users: Array.from({ length: CUSTOMERS }, (_, n) => `u-${1841 + 97 * n}`) }),
   }));
-  const records = demoRecords(REQUESTS, senders, Date.now(), 7, DAYS);
+  const now = Date.now();
+  const records = [
+    ...demoRecords(REQUESTS_BEFORE, senders, now - DAYS * DAY_MS, 8, DAYS),
+    ...demoRecords(REQUESTS, senders, now, 7, DAYS),
+  ];
   await fill(
     gateway.url,
     records.map((record) => (record.key_id === agents ? { ...record, team } : record)),

@@ -52,7 +52,8 @@ export default defineConfig(({ mode }) => {
     test: {
       globalSetup: 'test/e2e/setup.ts',
       setupFiles: ['test/fast-check-setup.ts'],
-      env: { TEST_MODE: mode },
+      // Commands and wrangler, which tests start hundreds of times, compile once.
+      env: { TEST_MODE: mode, NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node') },
       reporters: [
         'default',
         './test/recordings-reporter.ts',

@@ -188,7 +188,8 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
         /median \(p50\)\s+slowest 5% \(p95\)\s+slowest 1% \(p99\)/,
       );
       await page.locator('.figures').getByRole('link', { name: 'Failures' }).click();
-      await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+      await page.locator('.chart figcaption', { hasText: 'Failures by day' }).waitFor();
+      await settle(page);
       const bar = page
         .locator('.bar', { has: page.locator('rect') })
         .first()

@@ -41,6 +41,7 @@ function setUp(folder: string, cloudflare: FakeCloudflare, args: readonly string
       cwd: folder,
       env: {
         PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         HOME: folder,
         CLOUDFLARE_API_BASE_URL: cloudflare.url,
         CLOUDFLARE_API_TOKEN: 'token-of-the-test',

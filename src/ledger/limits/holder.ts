@@ -111,8 +111,9 @@ const MAX_RECALLS = 3;
 const DELETE_SPREAD_MS = 24 * 60 * 60 * 1000;
 /** If the limits have room for fewer requests, nothing is lent in advance. */
 const EXACT_BELOW = 100;
-/** One child holds at most 1/100 of the room in advance. */
+/** One child holds at most 1/100 of the room in advance; a shard more, because its requests would wait for a far key, and a key has fewer shards than users. */
 const LENT_PART = 100;
+const LENT_PART_OF_SHARD = 40;
 
 /** What is decided about needs. */
 interface Decision {
@@ -526,8 +527,9 @@ export class Holder {
     }
     const room = last === undefined ? 0 : roomFor(standing, last);
     // While a message waits for others, its own sender holds nothing in advance: see `recall`.
+    const part = isShard(asking.child) ? LENT_PART_OF_SHARD : LENT_PART;
     const isScarce = room < EXACT_BELOW || refused.size > 0;
-    const count = isScarce ? 0 : Math.min(asking.extra() ?? 0, Math.floor(room / LENT_PART));
+    const count = isScarce ? 0 : Math.min(asking.extra() ?? 0, Math.floor(room / part));
     const ahead = (need: UpperBound) =>
       this.#lease === null ? times(need, count) : this.#lease.takeAhead(need, count);
     asking.take(granted, last === undefined || count === 0 ? null : ahead(last), before, day, now);

@@ -124,7 +124,8 @@ describe('L10 what shards save', () => {
     await network.patch('k', { budget: { tokens: spent + 150_000 } });
     const before = toKey();
     for (let i = 0; i < 500; i++) expect(await ask(names[i % 4] ?? '', `r${i}`)).toBe('reserved');
-    expect((toKey() - before) / 500).toBeLessThanOrEqual(0.1);
+    // Half of what is allowed: slow shards renew leases that they have not used up.
+    expect((toKey() - before) / 500).toBeLessThanOrEqual(0.05);
   });
 
   test('with 80 ms between regions, a request waits for the key once a lease, and else for the near shard alone', async () => {

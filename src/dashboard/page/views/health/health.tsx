@@ -203,7 +203,7 @@ function providerColumns(errors: readonly ProviderFailure[]): readonly Column<Pr
 
 /** The last one of each fault, so that none hides another that asks for another act. */
 function LastErrors({ of: errors }: { of: readonly ProviderFailure[] }) {
-  if (errors.length === 0) return <span class="hint">none in 24 h</span>;
+  if (errors.length === 0) return <span class="hint">no error in 24 h</span>;
   return (
     <>
       {errors.map((error) => (

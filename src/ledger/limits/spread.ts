@@ -18,7 +18,7 @@ const SHARD_REQUESTS_PER_SECOND = 50;
 /** A slower region would renew a lease for each request. */
 const REGION_REQUESTS_PER_MINUTE = 6;
 /** Of one region. */
-export const MAX_SHARDS = 32;
+const MAX_SHARDS = 32;
 /** Regions of one key: more than there are. */
 const MAX_REGIONS = 16;
 /** The time over which the rate that grows a spread is measured, in seconds. */

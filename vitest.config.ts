@@ -60,8 +60,8 @@ export default defineConfig(({ mode }) => {
         './test/repeat-reporter.ts',
         ...(process.env.GITHUB_ACTIONS ? ['github-actions'] : []),
       ],
-      // Two cores: one for the tests, one for workerd. Half of the slow suites' time is waits.
-      maxWorkers: mode === 'slow' ? 4 : 2,
+      // Two cores: one for the tests, one for workerd. Half of the slow suites' time is waits. What measures runs alone.
+      maxWorkers: mode === 'slow' ? 4 : mode === 'hostile' ? 1 : 2,
       sequence: { sequencer: LongWaitsFirst },
       projects:
         mode === 'hostile'

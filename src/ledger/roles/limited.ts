@@ -1,4 +1,4 @@
-/** What the objects of keys and of teams have in common: limits of their own, with alerts, and holders that lease from them. */
+/** What the objects of keys and of teams have in common: limits of their own, with alerts, and holders that lease from them; and what these have. */
 import type { KeyStanding, NewTopUp, TopUpResult } from '../../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore } from '../../auth/keys.ts';
 import type { Charge } from '../../metering/record.ts';
@@ -10,7 +10,7 @@ import { forgetSpent } from '../limits/erased-spent.ts';
 import { Holder, type HolderPorts } from '../limits/holder.ts';
 import { createLimitTables } from '../limits/limit-tables.ts';
 import { boundedParents } from '../limits/parent-calls.ts';
-import { nextExpiry } from '../limits/reservations.ts';
+import { nextExpiry, type Reservation, type ReserveRequest } from '../limits/reservations.ts';
 import { addToBudget, currentTopUps } from '../limits/top-ups.ts';
 import { reservedMs } from '../settings.ts';
 import { StoredKey } from '../stored-key.ts';
@@ -53,6 +53,51 @@ export function openHolder(ports: RolePorts, identity: HolderIdentity): Holder {
     wakeBy: (time) => alarm.wakeBy(time),
     log: (entry) => log({ ...entry, key_id: keyId }),
   });
+}
+
+/** What the objects of users and of shards have in common: they lease from their parent, and have no children. */
+export abstract class LeasingRole {
+  protected readonly ports: RolePorts;
+  protected readonly holder: Holder;
+
+  constructor(
+    ports: RolePorts,
+    identity: Omit<HolderIdentity, 'openParent' | 'isRevoked' | 'silentMs' | 'childObject'>,
+  ) {
+    this.ports = ports;
+    this.holder = openHolder(ports, {
+      ...identity,
+      openParent: () => ports.objects().getByName(identity.keyId),
+      isRevoked: () => false,
+      silentMs: () => reservedMs(0),
+      childObject: (child) => child,
+    });
+  }
+
+  protected async admit(request: ReserveRequest): Promise<Reservation> {
+    await this.ports.alarm.read();
+    return this.holder.reserve(request);
+  }
+
+  async settleReservation(id: string, charge: Charge): Promise<void> {
+    await this.ports.alarm.read();
+    this.holder.settle(id, charge);
+  }
+
+  async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {
+    await this.ports.alarm.read();
+    await this.holder.settleUnreserved(id, charge, day);
+  }
+
+  async returnLease(): Promise<void> {
+    await this.ports.alarm.read();
+    await this.holder.returnLease();
+  }
+
+  async clearUser(): Promise<boolean> {
+    await this.ports.alarm.read();
+    return this.holder.drain(null);
+  }
 }
 
 interface LimitedIdentity extends Omit<HolderIdentity, 'isRevoked' | 'silentMs'> {

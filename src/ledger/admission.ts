@@ -538,10 +538,6 @@ async function reserveAgain(reserved: ReservedRequest, billedAttempts: number): 
   return reserved.slices?.begin(attempts) ?? reserveMore(reserved, { ...reserved.request, attempts });
 }
 
-function isUser(objectName: string): boolean {
-  return readObjectName(objectName).user !== null;
-}
-
 function isShardObject(objectName: string): boolean {
   return readObjectName(objectName).shard !== null;
 }
@@ -551,13 +547,11 @@ async function reserveMore(
   { ledger, context, objectName }: Pick<ReservedRequest, 'ledger' | 'context' | 'objectName'>,
   extended: ReserveRequest,
 ): Promise<ApiError | null> {
-  const reserved = await ledger.client.call(context, objectName, (object) =>
-    isUser(objectName)
-      ? object.reserveForUser(extended)
-      : isShardObject(objectName)
-        ? object.reserveInShard(extended)
-        : object.reserve(extended),
-  );
+  const { user, shard } = readObjectName(objectName);
+  const reserved = await ledger.client.call(context, objectName, (object) => {
+    if (user !== null) return object.reserveForUser(extended);
+    return shard === null ? object.reserve(extended) : object.reserveInShard(extended);
+  });
   if (reserved.kind === 'error') {
     const isRefused = ledger.settings.budgetFail === 'closed' || isUnreadable(reserved.error);
     return isRefused ? reserved.error : null;

@@ -111,7 +111,7 @@ const MAX_RECALLS = 3;
 const DELETE_SPREAD_MS = 24 * 60 * 60 * 1000;
 /** If the limits have room for fewer requests, nothing is lent in advance. */
 const EXACT_BELOW = 100;
-/** One child holds at most 1/100 of the room in advance; a shard more, because its requests would wait for a far key, and a key has fewer shards than users. */
+/** One child holds at most 1/100 of the room in advance. A shard holds up to 1/40: its key is far, and has fewer shards than users. */
 const LENT_PART = 100;
 const LENT_PART_OF_SHARD = 40;
 

@@ -66,7 +66,7 @@ export class KeySpread {
   readonly #sql: Sql;
   readonly #now: () => number;
   readonly #rates = new Map<string, RegionRate>();
-  #current: Map<string, number>;
+  readonly #current: Map<string, number>;
 
   constructor(sql: Sql, now: () => number) {
     this.#sql = sql;
@@ -158,7 +158,7 @@ export function knownShards(sql: Sql): readonly string[] {
     .map(({ name }) => name);
 }
 
-/** Twice as many shards move half of the sessions, one more would move most. */
+/** Twice as many shards move half of the sessions to another shard; one shard more would move most of them. */
 function powerOfTwoFrom(count: number): number {
   return Math.min(MAX_SHARDS, 2 ** Math.ceil(Math.log2(count)));
 }

@@ -39,7 +39,7 @@ interface HolderIdentity
 }
 
 /** The limits of an object, with its alarm and the objects of its children. */
-export function openHolder(ports: RolePorts, identity: HolderIdentity): Holder {
+function openHolder(ports: RolePorts, identity: HolderIdentity): Holder {
   const { sql, transaction, now, alarm, objects, forget, log } = ports;
   const { level, parentLevel, name, openParent, isRevoked, silentMs, keyId, childObject } = identity;
   return new Holder({

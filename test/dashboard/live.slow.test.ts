@@ -35,6 +35,8 @@ describe.runIf(hasChromium)('the live view', () => {
     await watched.page.goto(`${filled.page}#/live?${new URLSearchParams({ a, b })}`);
     return watched;
   }
+  const choose = (page: Page, protocol: string) =>
+    page.getByLabel('Protocol of the client').selectOption(protocol.toLowerCase());
   const send = (page: Page) => page.getByRole('button', { name: 'Send' }).click();
   const streamView = (page: Page, model: string) => page.getByRole('region', { name: model, exact: true });
 
@@ -244,32 +246,41 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
+  const OF_FLASH = [
+    'Open the lower gate last: the chamber empties, the boat leaves.',
+    'Gates first, then water; count each lock once.',
+  ] as const;
+  const GEMINI = 'gemini/gemini-3-flash-preview';
+
   test.each([
+    ['Messages', '/v1/messages', FLASH, 'end_turn', ...OF_FLASH],
+    ['Responses', '/v1/responses', FLASH, 'completed', ...OF_FLASH],
+    ['Gemini', `/v1beta/models/${FLASH}:streamGenerateContent?alt=sse`, FLASH, 'STOP', ...OF_FLASH],
     [
-      FLASH,
-      'Open the lower gate last: the chamber empties, the boat leaves.',
-      'Gates first, then water; count each lock once.',
-    ],
-    [
-      'gemini/gemini-3-flash-preview',
+      'Gemini',
+      `/v1beta/models/${GEMINI}:streamGenerateContent?alt=sse`,
+      GEMINI,
+      'STOP',
       'The gate opens; the café’s basin follows, slowly.',
       'Water first, then gates, then words.',
     ],
   ])(
-    'D6 as a client of Gemini’s API, at %s: text, thoughts, frames, usage and the finish',
-    async (model, text, thoughts) => {
+    'D6 as a client of %s, %s: text, thoughts, frames, usage and the finish',
+    async (protocol, path, model, finish, text, thoughts) => {
       const { page, context, complaints } = await ask(model);
-      await page.getByText('Further parameters').click();
-      await page.getByLabel('Protocol of the client').selectOption('Gemini');
-      const sent = page.waitForRequest(`**/v1beta/models/${model}:streamGenerateContent?alt=sse`);
+      await choose(page, protocol);
+      const sent = page.waitForRequest(`**${path}`);
       await send(page);
-      expect(decodeObject((await sent).postData() ?? '')).toMatchObject({ contents: [{ role: 'user' }] });
+      expect((await sent).postData()).toContain('Explain in three sentences');
       const view = streamView(page, model);
-      await view.getByText('Finished (STOP)').waitFor();
+      await view.getByText(`Finished (${finish})`).waitFor();
       expect(await view.locator('.part.text p').innerText()).toBe(text);
       expect(await view.locator('.part.reasoning p').innerText()).toBe(thoughts);
-      expect((await view.locator('.frame').allInnerTexts()).at(-1)).toMatch(/"finishReason": ?"STOP"/);
-      expect(await view.locator('.figures').innerText()).toMatch(/Tokens out\s+\d+\s+\d+ reasoning/);
+      expect(await view.locator('summary').innerText()).toMatch(/^\d+ frames, [\d,]+ bytes$/);
+      expect(await view.locator('.figures').innerText()).toMatch(
+        /Tokens in\s+\d+\s[\s\S]*Tokens out\s+\d+\s/,
+      );
+      expect(await violationsOf(page)).toEqual([]);
       await page.getByRole('link', { name: 'Open its record' }).click();
       await page.locator('dialog .facts', { hasText: model }).waitFor();
       expect(complaints).toEqual([]);
@@ -280,8 +291,8 @@ describe.runIf(hasChromium)('the live view', () => {
   test('D6 as a client of Gemini’s API: calls with their arguments; a cut stream is an error', async () => {
     const { page, context } = await ask(FLASH);
     await page.getByLabel('Prompt').fill('calls:[{"name":"gauge","arguments":{"city":"Ulm"}}]');
+    await choose(page, 'Gemini');
     await page.getByText('Further parameters').click();
-    await page.getByLabel('Protocol of the client').selectOption('Gemini');
     await page
       .getByLabel(/A JSON object/)
       .fill(

@@ -8,7 +8,7 @@ import { useLoad } from '../../state/load.ts';
 import { goTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { liveApi } from './live-key.ts';
-import { PROTOCOLS, type ProtocolName } from './protocols.ts';
+import { isProtocol, PROTOCOLS, type ProtocolName } from './protocols.ts';
 import { Run } from './run.ts';
 import { StreamView } from './stream-view.tsx';
 
@@ -76,6 +76,19 @@ export function Live({ params }: { params: Params }) {
               />
             </label>
           ))}
+          <label>
+            Protocol of the client
+            <select
+              value={protocol}
+              onChange={({ currentTarget: { value } }) => isProtocol(value) && setProtocol(value)}
+            >
+              {Object.entries(PROTOCOLS).map(([name, { title }]) => (
+                <option key={name} value={name}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          </label>
           <datalist id="models">
             {ids.map((id) => (
               <option key={id} value={id} />
@@ -93,19 +106,6 @@ export function Live({ params }: { params: Params }) {
         </label>
         <details>
           <summary>Further parameters</summary>
-          <label>
-            Protocol of the client
-            <select
-              value={protocol}
-              onChange={(event) => setProtocol(event.currentTarget.value === 'gemini' ? 'gemini' : 'chat')}
-            >
-              {Object.entries(PROTOCOLS).map(([name, { title }]) => (
-                <option key={name} value={name}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          </label>
           <label>
             A JSON object: max_tokens, tools, temperature, …
             <textarea

@@ -88,10 +88,9 @@ export class Run {
       } else {
         this.phase = 'streaming';
         await readFrames(response.body, now, (frame) => this.#take(frame));
-        const { done } = this.#protocol;
-        if (done === null) this.#isDone = this.finish !== null || this.parts.at(-1)?.kind === 'error';
         if (this.phase === 'streaming') this.phase = 'done';
-        if (!this.#isDone) this.#error(`no ${done ?? 'finish'}`, 'The stream ended without its last frame.');
+        if (!this.#isDone)
+          this.#error(`no ${this.#protocol.last}`, 'The stream ended without its last frame.');
       }
     } catch {
       if (this.#aborting.signal.aborted) this.phase = 'stopped';
@@ -113,8 +112,9 @@ export class Run {
 
   #error(title: string, text: string): void {
     this.phase = 'failed';
-    // The first error is always kept.
-    if (this.parts.length >= MAX_PARTS && this.parts.at(-1)?.kind === 'error') return;
+    const before = this.parts.at(-1);
+    // The first error is always kept. Responses says it twice: as an event, and in the response.
+    if (before?.kind === 'error' && (before.text === text || this.parts.length >= MAX_PARTS)) return;
     this.parts.push({ kind: 'error', id: `error-${this.parts.length}`, title, text: this.#room(text) });
   }
 
@@ -142,20 +142,22 @@ export class Run {
   }
 
   #read({ text, json }: Frame): FrameKind {
-    if (text === this.#protocol.done) {
+    if (text === this.#protocol.last) {
       this.#isDone = true;
       return 'done';
     }
     if (typeof json !== 'object' || json === null) return 'other';
     const chunk = this.#protocol.read(json);
+    if (chunk.isLast) this.#isDone = true;
     if (chunk.error !== undefined) {
       this.#error(chunk.error.code ?? 'error', chunk.error.message ?? '');
       return 'error';
     }
-    let kind: FrameKind = 'other';
+    let kind: FrameKind = chunk.isLast ? 'done' : 'other';
     for (const choice of chunk.choices ?? []) kind = this.#readChoice(choice) ?? kind;
     if (chunk.usage) {
-      this.usage = chunk.usage;
+      const known = Object.entries(chunk.usage).filter(([, value]) => value !== undefined);
+      this.usage = { ...this.usage, ...Object.fromEntries(known) };
       if (kind === 'other') kind = 'usage';
     }
     return kind;

@@ -31,7 +31,9 @@ function readSource(path: string): Source {
   );
   const imports = all.flatMap((one) => (one.isType ? [] : [one.path]));
   const typeImports = all.flatMap((one) => (one.isType ? [one.path] : []));
-  const plain = text.replace(/'[^'\n]*'|`[^`\n]*`/g, "''").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+  const plain = text
+    .replace(/'[^'\n]*'|`[^`\n]*`|(?<=\bword(?:s|Set)\()`[^`]*`/g, "''")
+    .replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
   // Attributes and text of JSX.
   const code = path.endsWith('x') ? plain.replace(/"[^"\n]*"/g, '""').replace(/>[^<>{}]+</g, '><') : plain;
   return { path, layer: path.split('/')[0] ?? path, text, code, imports, typeImports };

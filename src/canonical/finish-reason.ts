@@ -1,4 +1,5 @@
 /** The four finish reasons that a client may see, and how upstreams' finish words map to them (C8). */
+import { words } from '../shared/words.ts';
 
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls';
 
@@ -29,27 +30,20 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['tool_use', 'tool_calls'],
   ['function_call', 'tool_calls'],
   // Google: https://ai.google.dev/api/generate-content#FinishReason and #BlockReason, from googleapis/js-genai, 2026-11.
-  ...[
-    ...[
-      'SAFETY',
-      'RECITATION',
-      'LANGUAGE',
-      'BLOCKLIST',
-      'PROHIBITED_CONTENT',
-      'SPII',
-      'MODEL_ARMOR',
-      'JAILBREAK',
-    ],
-    ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'IMAGE_OTHER'],
-  ].map((word): [string, FinishReason] => [word.toLowerCase(), 'content_filter']),
+  ...words(`
+    SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR JAILBREAK IMAGE_SAFETY
+    IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION IMAGE_OTHER
+  `).map((word): [string, FinishReason] => [word.toLowerCase(), 'content_filter']),
 ]);
 
 /** Finish words that report a failure. */
 const FAILURES: ReadonlySet<string> = new Set([
   ...['error', 'insufficient_system_resource'],
   // Google: the model wrote an invalid tool call, or the output is invalid.
-  ...['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE'],
-  ...['MALFORMED_RESPONSE', 'NO_IMAGE'],
+  ...words(`
+    MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MISSING_THOUGHT_SIGNATURE
+    MALFORMED_RESPONSE NO_IMAGE
+  `),
   // The same at Bedrock.
   ...['malformed_model_output', 'malformed_tool_use'],
 ]);

@@ -19,6 +19,7 @@ import {
   readArray,
   readText,
 } from '../shared/json.ts';
+import { wordSet } from '../shared/words.ts';
 import {
   classOf,
   fieldValue,
@@ -344,10 +345,10 @@ function renameDeveloper(body: JsonObject): Change | null {
 }
 
 /** Keywords of JSON Schema without which every valid value stays valid. */
-export const VALIDATING_KEYWORDS: ReadonlySet<string> = new Set([
-  ...['minLength', 'maxLength', 'pattern', 'format', 'minimum', 'maximum', 'minItems', 'maxItems'],
-  ...['uniqueItems', 'multipleOf', 'default', 'title', 'examples', '$schema', 'additionalProperties'],
-]);
+export const VALIDATING_KEYWORDS: ReadonlySet<string> = wordSet(`
+  minLength maxLength pattern format minimum maximum minItems maxItems uniqueItems multipleOf default
+  title examples $schema additionalProperties
+`);
 
 /** Where a body has schemas: of tools in each protocol's form, and of the output. `*` is every element of a list. */
 const SCHEMA_PATHS: readonly Path[] = [

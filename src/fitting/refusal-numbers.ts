@@ -1,4 +1,5 @@
 /** Reads the ranges of numbers that a refusal names: each number whole and with its unit, or not at all (Z2). */
+import { wordSet } from '../shared/words.ts';
 
 /** A range in a text. A single allowed value is a range of one. */
 export interface NamedRange {
@@ -29,10 +30,6 @@ const WORDS_CHARS = 160;
 
 /** Numbers of a text that are read. */
 const MAX_NUMBERS = 64;
-
-function wordSet(words: string): ReadonlySet<string> {
-  return new Set(words.split(' '));
-}
 
 /** A name such as `gpt-4o` has no number, and `16 384` is another one than its last digits. */
 const NUMBER = /(?<![\w^$#*/~+\u2248\xd7-]|[^.]\.|\d[ \xa0\u202f\u2009])-?\d+(?:[.,_'\u2019]\d+)*/g;
@@ -100,14 +97,17 @@ const BRACKETED = /^(-?\d{1,9}(?:\.\d{1,9})?),(\d{1,12}(?:\.\d{1,9})?)$/;
 
 /** "The maximum output tokens for gpt-4o is 16384". */
 const MAXIMUM = /\bmax(?:imum)?((?: [^\s]{1,80}){0,10}?)( (?:is|are|of)|:| ?=)?\s{0,2}["'`(]{0,2}$/i;
-const MAXIMUM_WORDS = wordSet(
-  'allowed permitted supported possible number amount value of for the this model output completion generated new response tokens token limit',
-);
+const MAXIMUM_WORDS = wordSet(`
+  allowed permitted supported possible number amount value of for the this model output completion
+  generated new response tokens token limit
+`);
 
 /** What may follow a number that counts no other thing. */
-const FOLLOWING = wordSet(
-  'for with in on by when while whereas but and or which instead given got you your is are was were if because as please try at inclusive exclusive received requested provided the this it value allowed supported permitted accepted valid since so not set use reduce here currently only max maximum',
-);
+const FOLLOWING = wordSet(`
+  for with in on by when while whereas but and or which instead given got you your is are was were if
+  because as please try at inclusive exclusive received requested provided the this it value allowed
+  supported permitted accepted valid since so not set use reduce here currently only max maximum
+`);
 const TOKENS = /^[\s-](?:(?:output|completion|generated|generation|new|response)[\s-]){0,2}tokens?\b/i;
 /** The number counts something else, or tokens of the prompt, or over time. */
 const OF_OTHERS =

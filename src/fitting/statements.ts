@@ -7,7 +7,7 @@ import { isLevel } from '../facts/efforts.ts';
 import { fieldsBy } from '../facts/fields.ts';
 import { fingerprint } from '../shared/fingerprint.ts';
 import { type JsonObject, LARGE_OBJECT_MEMBERS } from '../shared/json.ts';
-import { words } from '../shared/words.ts';
+import { wordSet } from '../shared/words.ts';
 import { classOf, fieldValue, isChangeable, LIMIT_FIELDS, SentFields } from './body-fields.ts';
 import {
   asksForThinking,
@@ -428,15 +428,11 @@ const MAX_LIST_CHARS = 300;
 const TOKEN = /['"`]?([A-Za-z$#][\w$.\-[\]/#]{0,127})['"`]?|[,[\](){}:=|]/g;
 
 /** Words between a phrase and the names. */
-const FILLERS = new Set([
-  ...words(
-    'the a an parameter parameters field fields argument arguments property properties key keys option options name',
-  ),
-  ...words(
-    'names supplied provided received found in object request for this model following keyword use of setting',
-  ),
-  ...words('values value were was s'),
-]);
+const FILLERS = wordSet(`
+  the a an parameter parameters field fields argument arguments property properties key keys option options
+  name names supplied provided received found in object request for this model following keyword use of
+  setting values value were was s
+`);
 const JOINERS = new Set([',', 'and', 'or', '[', ']', '(', ')', '|']);
 
 function tokensOf(text: string, offset: number): readonly (Name & { readonly word: string })[] {
@@ -596,7 +592,7 @@ function levelsAfter(text: string, end: number): readonly string[] {
 }
 
 const MAX_LEVEL_CHARS = 32;
-const LEVEL_FILLERS = new Set(words('are is one of only include for this model the following values'));
+const LEVEL_FILLERS = wordSet('are is one of only include for this model the following values');
 
 /** The field whose value a phrase is about: the one beside the message, or the nearest name before the phrase, or after it. */
 function nearestField(text: string, at: number, named: readonly string[], fields: SentFields): string | null {

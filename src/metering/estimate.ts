@@ -1,6 +1,7 @@
 /** Estimates the number of tokens of a text that passes, without keeping it, for responses whose upstream reports no usage. */
 import { fieldsWhere } from '../facts/fields.ts';
 import { isObject, type JsonObject, readArray } from '../shared/json.ts';
+import { wordSet } from '../shared/words.ts';
 
 /** Consecutive characters of one kind that form a token, as an average over the tokenizers of current models. */
 const LETTERS_A_TOKEN = 7;
@@ -156,9 +157,9 @@ const TOKENS_A_MESSAGE = 4;
 /** Fields with media or their address, if it has the data. The length of that text does not correlate with its tokens. */
 const MEDIA_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'document_url', 'file_data']);
 /** Fields with nothing but media, signatures or encrypted reasoning. */
-const OPAQUE_FIELDS: ReadonlySet<string> = new Set([
-  ...['data', 'signature', 'encrypted_content', 'thoughtSignature', 'thought_signature'],
-]);
+const OPAQUE_FIELDS: ReadonlySet<string> = wordSet(
+  'data signature encrypted_content thoughtSignature thought_signature',
+);
 
 /** Of the texts of a longer prompt only so many characters are counted, in pieces from all parts of them, to keep the estimate cheap. */
 const MAX_SAMPLE_CHARS = 64 * 1024;

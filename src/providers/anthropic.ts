@@ -13,6 +13,7 @@ import {
   readFlag,
   readText,
 } from '../shared/json.ts';
+import { words } from '../shared/words.ts';
 import type { ListedModel, ModelTraitsRow, Provider } from './provider.ts';
 
 // What each family of Claude models accepts, as of 2026-11-22, the newest first (A2). The sources:
@@ -199,11 +200,10 @@ export const CLAUDE_FAMILIES: ClaudeFamilies = [
  * What the counter takes, with and without betas; other fields of a request are refused: `MessageCountTokensParams` of @anthropic-ai/sdk
  * 1.12.0 (2026-11-20), https://platform.claude.com/docs/en/api/messages/count_tokens (read 2026-11-22).
  */
-const COUNTED_FIELDS = [
-  ...['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control'],
-  ...['speed', 'user_profile_id', 'workspace_id'],
-  ...['billing_policy', 'compaction', 'context_management', 'mcp_servers', 'output_format'],
-];
+const COUNTED_FIELDS = words(`
+  model messages system tools tool_choice thinking output_config cache_control speed user_profile_id
+  workspace_id billing_policy compaction context_management mcp_servers output_format
+`);
 
 const FACTS = {
   supports: { tools: true, reasoning: true, images: true },
@@ -222,10 +222,10 @@ const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   { ...FACTS, models: ['claude-haiku-4-5*'], contextTokens: 200_000, maxOutputTokens: 64_000 },
   {
     ...FACTS,
-    models: [
-      ...['claude-opus-5-5*', 'claude-opus-5', 'claude-opus-5-20*', 'claude-opus-4-6*', 'claude-fable-5-1*'],
-      ...['claude-sonnet-5', 'claude-sonnet-5-20*'],
-    ],
+    models: words(`
+      claude-opus-5-5* claude-opus-5 claude-opus-5-20* claude-opus-4-6* claude-fable-5-1* claude-sonnet-5
+      claude-sonnet-5-20*
+    `),
     contextTokens: 1_000_000,
     maxOutputTokens: 128_000,
   },
@@ -322,10 +322,10 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
       checked: '2026-11-23',
     },
     {
-      models: [
-        ...['claude-opus-5-5*', 'claude-opus-5', 'claude-opus-5-20*', 'claude-opus-4-6*'],
-        ...['claude-fable-5-1*', 'claude-sonnet-5', 'claude-sonnet-5-20*'],
-      ],
+      models: words(`
+        claude-opus-5-5* claude-opus-5 claude-opus-5-20* claude-opus-4-6* claude-fable-5-1*
+        claude-sonnet-5 claude-sonnet-5-20*
+      `),
       tokens: 1_000_000,
       source: 'https://platform.claude.com/docs/en/models and the page of each model',
       checked: '2026-11-23',

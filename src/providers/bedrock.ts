@@ -8,6 +8,7 @@ import { converseForm, conversePath } from '../protocols/bedrock-converse/reques
 import { bedrockConverse } from '../protocols/bedrock-converse/upstream-reader.ts';
 import { AWS_REGION, awsDomain } from '../shared/aws-region.ts';
 import { type JsonObject, keepEntries, readCount } from '../shared/json.ts';
+import { words } from '../shared/words.ts';
 import { CLAUDE_FAMILIES } from './anthropic.ts';
 import { compatibleProfile, RESPONSES_API, RESPONSES_PASSTHROUGH, TOLERANT } from './compatible.ts';
 import { bearer } from './credential.ts';
@@ -122,10 +123,9 @@ const CLAUDE_FAMILY: ConverseFamily = {
 };
 
 /** The Claude models without a prompt cache. That of Claude 3.5 Sonnet was only a preview. */
-const UNCACHED_CLAUDE = [
-  ...['claude-v*', 'claude-instant*', 'claude-3-opus*', 'claude-3-sonnet*', 'claude-3-haiku*'],
-  'claude-3-5-sonnet*',
-];
+const UNCACHED_CLAUDE = words(`
+  claude-v* claude-instant* claude-3-opus* claude-3-sonnet* claude-3-haiku* claude-3-5-sonnet*
+`);
 /** The Claude models whose caches have no `ttl`: it exists from Claude 4.5 on. */
 const SHORT_CACHED_CLAUDE = ['claude-3-*', 'claude-sonnet-4-20*', 'claude-opus-4-20*', 'claude-opus-4-1*'];
 

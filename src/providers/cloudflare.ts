@@ -9,6 +9,7 @@ import { workersAi } from '../protocols/workers-ai/upstream-reader.ts';
 import { type RequestRules, renamed } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
+import { words } from '../shared/words.ts';
 import { compatibleProfile, TOLERANT } from './compatible.ts';
 import { bearer } from './credential.ts';
 import type { CloudValues, ListedModel, MakerModel, ModelTraitsRow, Profile, Provider } from './provider.ts';
@@ -121,16 +122,11 @@ const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   { ...FACTS, models: ['@cf/qwen/qwen2.5-coder-32b-instruct'], contextTokens: 32_768 },
   {
     // Of its price list; nothing else is known of them.
-    models: [
-      ...['@cf/deepseek-ai/deepseek-v4-flash-0731', '@cf/deepseek-ai/deepseek-v4-pro-0813'],
-      ...[
-        '@cf/qwen/qwen3.8-27b',
-        '@cf/zai-org/glm-5.3-flash',
-        '@cf/baai/bge-m3',
-        '@cf/baai/bge-small-en-v1.5',
-      ],
-      ...['@cf/baai/bge-base-en-v1.5', '@cf/baai/bge-large-en-v1.5', '@cf/qwen/qwen3-embedding-0.6b'],
-    ],
+    models: words(`
+      @cf/deepseek-ai/deepseek-v4-flash-0731 @cf/deepseek-ai/deepseek-v4-pro-0813 @cf/qwen/qwen3.8-27b
+      @cf/zai-org/glm-5.3-flash @cf/baai/bge-m3 @cf/baai/bge-small-en-v1.5 @cf/baai/bge-base-en-v1.5
+      @cf/baai/bge-large-en-v1.5 @cf/qwen/qwen3-embedding-0.6b
+    `),
     source:
       'https://developers.cloudflare.com/workers-ai/platform/pricing/, cited by @pydantic/genai-prices 0.1.8',
     checked: '2026-11-28',
@@ -138,11 +134,11 @@ const MODEL_TRAITS: readonly ModelTraitsRow[] = [
 ];
 
 /** Models of the catalogue: M, providers/cloudflare-ai-gateway, and those that P runs (2026-11-28). There are more. */
-const CATALOGUE = [
-  ...['openai/gpt-5.5', 'openai/gpt-5.4', 'openai/gpt-5.2', 'openai/gpt-5-mini', 'openai/gpt-4o-mini'],
-  ...['anthropic/claude-opus-4-8', 'anthropic/claude-sonnet-5', 'anthropic/claude-haiku-4-5'],
-  ...['google/gemini-2.5-flash', 'xai/grok-3', 'deepseek/deepseek-v4-pro', 'alibaba/qwen3-max', 'minimax/m3'],
-];
+const CATALOGUE = words(`
+  openai/gpt-5.5 openai/gpt-5.4 openai/gpt-5.2 openai/gpt-5-mini openai/gpt-4o-mini
+  anthropic/claude-opus-4-8 anthropic/claude-sonnet-5 anthropic/claude-haiku-4-5 google/gemini-2.5-flash
+  xai/grok-3 deepseek/deepseek-v4-pro alibaba/qwen3-max minimax/m3
+`);
 
 /** P: the binding knows `max_tokens` alone, reports usage unasked, and takes a schema without OpenAI's envelope. */
 const BOUND_RULES: RequestRules = {

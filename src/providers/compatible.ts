@@ -14,6 +14,7 @@ import {
   type RequestRules,
   type SystemRule,
 } from '../request-translation/rules.ts';
+import { words } from '../shared/words.ts';
 import type { Writable } from '../shared/writable.ts';
 import type { Endpoint, Profile, Provider, ResponsesApi } from './provider.ts';
 
@@ -61,10 +62,9 @@ const LEGACY_COMPLETIONS: RequestRules = {
  * Fields of Chat Completions that OpenAI's Responses do not have: "Unknown parameter: 'n'", "'stop'", "'seed'", code `unknown_parameter`,
  * measured at gpt-5.6-terra, 2026-08-30.
  */
-export const CHAT_ONLY_FIELDS = [
-  ...['n', 'stop', 'seed', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
-  ...['prediction', 'audio', 'modalities'],
-];
+export const CHAT_ONLY_FIELDS = words(`
+  n stop seed logit_bias presence_penalty frequency_penalty prediction audio modalities
+`);
 
 /** Embeddings in OpenAI's form are sent unchanged: https://platform.openai.com/docs/api-reference/embeddings (2026-11-22). */
 const OPENAI_EMBEDDINGS: Endpoint = embeddingsEndpoint({});

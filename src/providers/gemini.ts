@@ -15,6 +15,7 @@ import { geminiForm, generateContentPath, modelPath } from '../protocols/gemini/
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
 import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readArray, readCount, readFlag, readText } from '../shared/json.ts';
+import { words } from '../shared/words.ts';
 import { closedMessages, compatibleProfile } from './compatible.ts';
 import type { ListedModel, Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
@@ -193,16 +194,11 @@ export const geminiNative: Profile = {
   windows: [
     {
       // Retired names are routed to newer ones of this list. `gemini-2.5-flash` has no row: no page of Google was found.
-      models: [
-        ...['gemini-4-argon', 'gemini-3.8-flash', 'gemini-3.7-flash', 'gemini-3.6-flash', 'gemini-3.5-flash'],
-        ...[
-          'gemini-3.5-flash-lite',
-          'gemini-3.1-flash-lite',
-          'gemini-3.1-pro-preview',
-          'gemini-3-pro-preview',
-        ],
-        ...['gemini-3-flash-preview', 'gemini-2.5-pro', 'gemini-2.5-flash-lite'],
-      ].flatMap(withPrefix),
+      models: words(`
+        gemini-4-argon gemini-3.8-flash gemini-3.7-flash gemini-3.6-flash gemini-3.5-flash
+        gemini-3.5-flash-lite gemini-3.1-flash-lite gemini-3.1-pro-preview gemini-3-pro-preview
+        gemini-3-flash-preview gemini-2.5-pro gemini-2.5-flash-lite
+      `).flatMap(withPrefix),
       tokens: 1_048_576,
       source:
         'https://ai.google.dev/gemini-api/docs/models and https://docs.cloud.google.com/gemini-enterprise-agent-platform/models, the page of each model',

@@ -14,6 +14,7 @@ import {
   renamed,
 } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { words } from '../shared/words.ts';
 import { closedMessages, embeddingsEndpoint } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
@@ -181,10 +182,10 @@ export const mistral: Provider<'MISTRAL_API_KEY' | 'MISTRAL_BASE_URL'> = {
   // It has no legacy completions. Fill-in-the-middle without a suffix is equivalent.
   endpoints: { chat, completions: fim, fim, agents, embeddings },
   // https://docs.mistral.ai/getting-started/models (2026-11-22).
-  ownModels: [
-    ...['mistral-*', 'ministral-*', 'magistral-*', 'devstral-*', 'codestral-*', 'pixtral-*', 'voxtral-*'],
-    ...['open-mistral-*', 'open-mixtral-*', 'open-codestral-*', 'labs-devstral-*'],
-  ],
+  ownModels: words(`
+    mistral-* ministral-* magistral-* devstral-* codestral-* pixtral-* voxtral-* open-mistral-*
+    open-mixtral-* open-codestral-* labs-devstral-*
+  `),
   embeddingModels: ['mistral-embed*', 'codestral-embed*'],
   quirks,
   // 400, code 1500: R refused-unknown-model, 2026-08.

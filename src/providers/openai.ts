@@ -16,6 +16,7 @@ import {
 } from '../request-translation/rules.ts';
 import { hasItems, type JsonObject } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
+import { words } from '../shared/words.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { ModelTraitsRow, Provider, ResponsesApi } from './provider.ts';
 
@@ -48,18 +49,10 @@ const FAMILIES: readonly ReasoningFamily[] = [
   // 400 to an effort from gpt-4o and gpt-4.1: BerriAI/litellm#40470, 2026-09-09. `…-chat-latest` models do not reason
   // (pydantic/pydantic-ai#3326, 2025-11).
   {
-    models: [
-      ...[
-        'gpt-3*',
-        'gpt-4*',
-        'chatgpt-*',
-        '*-chat-latest*',
-        'gpt-audio*',
-        '*-audio-preview*',
-        'gpt-realtime*',
-      ],
-      ...['gpt-image*', 'computer-use-preview*', '*-search-preview*'],
-    ],
+    models: words(`
+      gpt-3* gpt-4* chatgpt-* *-chat-latest* gpt-audio* *-audio-preview* gpt-realtime* gpt-image*
+      computer-use-preview* *-search-preview*
+    `),
     efforts: [],
     reasons: 'never',
   },
@@ -252,10 +245,10 @@ const RESPONSES_API: ResponsesApi = {
     // "This model is only supported in v1/responses": HeyPuter/puter#1303 (2025-06-12), openai/codex#1306, n8n-io/n8n#18352,
     // docker/docker-agent#313; `ResponsesModel` of openai 7.57.0 (2026-11-13).
     {
-      models: [
-        ...['o1-pro*', 'o3-pro*', 'gpt-*-pro*', '*-codex*', 'codex-*', '*-deep-research*'],
-        ...['computer-use-preview*', '*-cyber*', 'gpt-daybreak-*', 'gpt-rosalind-*', 'gpt-*-rosalind*'],
-      ],
+      models: words(`
+        o1-pro* o3-pro* gpt-*-pro* *-codex* codex-* *-deep-research* computer-use-preview* *-cyber*
+        gpt-daybreak-* gpt-rosalind-* gpt-*-rosalind*
+      `),
       api: 'responses_only',
     },
     // 400 to tools at every effort, `none` included: firebase/genkit#6303 (2026-09-08), LibreChat-AI/agents#506 (2026-09-04). gpt-6.1-sol:
@@ -419,10 +412,10 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   // Prompt and output. The most input is 922,000 on the pages that name it.
   windows: [
     {
-      models: [
-        ...['gpt-6.2-sol', 'gpt-6.1-sol', 'gpt-6.1-terra', 'gpt-6-astra', 'gpt-6-luna', 'gpt-5.6'],
-        ...['gpt-5.6-sol', 'gpt-5.6-terra', 'gpt-5.6-luna', 'gpt-5.5'],
-      ].flatMap((name) => [name, `${name}-20*`]),
+      models: words(`
+        gpt-6.2-sol gpt-6.1-sol gpt-6.1-terra gpt-6-astra gpt-6-luna gpt-5.6 gpt-5.6-sol gpt-5.6-terra
+        gpt-5.6-luna gpt-5.5
+      `).flatMap((name) => [name, `${name}-20*`]),
       tokens: 1_050_000,
       source: 'https://developers.openai.com/api/docs/models, its page compare, and the page of gpt-6.2-sol',
       checked: '2026-11-23',

@@ -8,6 +8,7 @@ import {
 } from '../request-translation/rules.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
+import { words } from '../shared/words.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Provider } from './provider.ts';
 
@@ -26,36 +27,22 @@ const FAMILIES: readonly ReasoningFamily[] = [
   { models: ['openai/gpt-5', 'openai/gpt-5-*'], efforts: EFFORTS },
   { models: ['openai/*-pro*', 'openai/*codex*', 'openai/gpt-5.6-cyber*'], efforts: FROM_LOW },
   {
-    models: [
-      ...[
-        'openai/gpt-3*',
-        'openai/gpt-4*',
-        'openai/chatgpt*',
-        'openai/gpt-5.*',
-        'openai/gpt-6',
-        'openai/gpt-6-sol*',
-      ],
-      ...['openai/gpt-6-luna*', 'openai/gpt-6.1-terra*', 'google/gemini-1*', 'google/gemini-2.0*'],
-      ...[
-        'google/gemini-2.5-flash*',
-        'google/gemini-flash-1*',
-        'google/gemini-pro*',
-        'x-ai/grok-2*',
-        'x-ai/grok-3',
-      ],
-      ...['x-ai/grok-3-beta*', 'x-ai/grok-4-fast*', 'x-ai/grok-4.1*', 'x-ai/grok-4.20*', 'x-ai/grok-4.3*'],
-      ...['moonshotai/kimi-k2', 'moonshotai/kimi-k2-0*', 'moonshotai/kimi-k2.5*', 'moonshotai/kimi-k2.6*'],
-      ...['z-ai/glm-4*', 'z-ai/glm-5', 'z-ai/glm-5-*', 'z-ai/glm-5v*', 'z-ai/glm-5.1*', 'z-ai/glm-5.2*'],
-      ...['anthropic/claude-2*', 'anthropic/claude-3*', 'anthropic/claude-*-4*', 'anthropic/claude-opus-5'],
-      ...['anthropic/claude-sonnet-5', 'anthropic/claude-haiku-5*'],
-    ],
+    models: words(`
+      openai/gpt-3* openai/gpt-4* openai/chatgpt* openai/gpt-5.* openai/gpt-6 openai/gpt-6-sol*
+      openai/gpt-6-luna* openai/gpt-6.1-terra* google/gemini-1* google/gemini-2.0*
+      google/gemini-2.5-flash* google/gemini-flash-1* google/gemini-pro* x-ai/grok-2* x-ai/grok-3
+      x-ai/grok-3-beta* x-ai/grok-4-fast* x-ai/grok-4.1* x-ai/grok-4.20* x-ai/grok-4.3* moonshotai/kimi-k2
+      moonshotai/kimi-k2-0* moonshotai/kimi-k2.5* moonshotai/kimi-k2.6* z-ai/glm-4* z-ai/glm-5
+      z-ai/glm-5-* z-ai/glm-5v* z-ai/glm-5.1* z-ai/glm-5.2* anthropic/claude-2* anthropic/claude-3*
+      anthropic/claude-*-4* anthropic/claude-opus-5 anthropic/claude-sonnet-5 anthropic/claude-haiku-5*
+    `),
     efforts: ['none', ...EFFORTS],
   },
   {
-    models: [
-      ...['openai/*', 'google/gemini-*', 'x-ai/*', 'moonshotai/*', 'z-ai/*', 'anthropic/*', 'minimax/*'],
-      ...['stepfun/*', 'stealth/*', 'deepseek/deepseek-r1*'],
-    ],
+    models: words(`
+      openai/* google/gemini-* x-ai/* moonshotai/* z-ai/* anthropic/* minimax/* stepfun/* stealth/*
+      deepseek/deepseek-r1*
+    `),
     efforts: FROM_LOW,
   },
   { efforts: ['none', ...EFFORTS] },

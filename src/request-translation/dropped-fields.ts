@@ -3,6 +3,7 @@ import type { CitableDocument } from '../canonical/citations.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { fieldOf } from '../facts/fields.ts';
 import { hasItems, type JsonObject, ownValue } from '../shared/json.ts';
+import { wordSet } from '../shared/words.ts';
 import type { Unsupported } from './rules.ts';
 
 interface ClientFields {
@@ -119,11 +120,10 @@ export function isFromResponse(key: string): boolean {
   return FROM_RESPONSES.has(key);
 }
 
-const FROM_RESPONSES: ReadonlySet<string> = new Set([
-  ...['refusal', 'annotations', 'parsed', 'parsed_arguments', 'audio', 'provider_specific_fields', 'index'],
-  ...['reasoning', 'reasoning_content', 'reasoning_details', 'thinking_blocks', 'extra_content'],
-  ...['function_call', 'tool_calls'],
-]);
+const FROM_RESPONSES: ReadonlySet<string> = wordSet(`
+  refusal annotations parsed parsed_arguments audio provider_specific_fields index reasoning
+  reasoning_content reasoning_details thinking_blocks extra_content function_call tool_calls
+`);
 
 /** Names of dropped or changed request fields in a response header, its record and its log. Clients choose the names. */
 export const MAX_REPORTED_NAMES = 100;

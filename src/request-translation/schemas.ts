@@ -1,14 +1,15 @@
 /** The keywords of JSON Schema that hold schemas, and the walk over them. Below any other keyword are values of the caller. */
 import { isObject, type JsonObject, mapList, mapValues, readArray, readText } from '../shared/json.ts';
+import { wordSet } from '../shared/words.ts';
 
-const SCHEMAS: ReadonlySet<string> = new Set([
-  ...['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'],
-  ...['unevaluatedItems', 'unevaluatedProperties'],
-]);
+const SCHEMAS: ReadonlySet<string> = wordSet(`
+  items additionalProperties not if then else contains propertyNames unevaluatedItems
+  unevaluatedProperties
+`);
 const SCHEMA_LISTS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items']);
-const SCHEMA_MAPS: ReadonlySet<string> = new Set([
-  ...['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'],
-]);
+const SCHEMA_MAPS: ReadonlySet<string> = wordSet(
+  'properties patternProperties $defs definitions dependentSchemas dependencies',
+);
 
 /** The schema with its direct subschemas mapped, or the same one if nothing changes. */
 export function mapSubschemas(schema: JsonObject, map: (inner: JsonObject) => JsonObject): JsonObject {

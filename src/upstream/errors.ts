@@ -14,6 +14,7 @@ import {
 import { isAboutOutput, type RefusalRules, refusalKind } from '../providers/refusals.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
+import { words } from '../shared/words.ts';
 
 /** What classifying an upstream's errors depends on. */
 export interface UpstreamErrorContext extends Upstream {
@@ -49,13 +50,16 @@ const STATUSES: ReadonlyMap<number, StatusRule> = new Map<number, StatusRule>([
       type: 'invalid_request_error',
       code: 'invalid_request',
       names: [
-        ...['invalid_request_error', 'context_length_exceeded'],
+        'invalid_request_error',
+        'context_length_exceeded',
         // The codes of a Responses stream under a 200: openai-node 7.55, ResponseError.
-        ...['invalid_prompt', 'bio_policy', 'cyber_policy', 'misalignment_policy_violation'],
-        ...['data_residency_mismatch', 'invalid_image', 'invalid_image_format', 'invalid_base64_image'],
-        ...['invalid_image_url', 'invalid_image_mode', 'image_too_large', 'image_too_small'],
-        ...['image_file_too_large', 'empty_image_file', 'image_parse_error', 'image_file_not_found'],
-        ...['image_content_policy_violation', 'unsupported_image_media_type', 'failed_to_download_image'],
+        ...words(`
+          invalid_prompt bio_policy cyber_policy misalignment_policy_violation data_residency_mismatch
+          invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode
+          image_too_large image_too_small image_file_too_large empty_image_file image_parse_error
+          image_file_not_found image_content_policy_violation unsupported_image_media_type
+          failed_to_download_image
+        `),
       ],
     },
   ],

@@ -7,7 +7,7 @@ import { fieldOf } from '../facts/fields.ts';
 import { type Claim, isStockWord, type TextSpan } from '../fitting/refusal-words.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { lazyPattern } from '../shared/lazy-pattern.ts';
-import { words } from '../shared/words.ts';
+import { wordSet } from '../shared/words.ts';
 import { CommonRuns, foldedUnit, RUN_CHARS } from './common-runs.ts';
 import { ShortTexts } from './short-texts.ts';
 import { UnreadTexts } from './unread-texts.ts';
@@ -247,14 +247,14 @@ interface RequestTexts {
 }
 
 /** Objects whose keys the caller chooses: schemas, arguments of tools, metadata. */
-const OWN_KEYS: ReadonlySet<string> = new Set([
-  ...['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'],
-  ...['input', 'args', 'arguments', 'metadata', 'response', 'logit_bias'],
-]);
+const OWN_KEYS: ReadonlySet<string> = wordSet(`
+  properties patternProperties $defs definitions dependentSchemas input args arguments metadata response
+  logit_bias
+`);
 
 /** Words of the API, such as `user` and `function`. */
 const WORD_OF_API = /^[a-z_]{1,32}$/;
-const API_WORDS: ReadonlySet<string> = new Set(words('type role format detail effort verbosity mode'));
+const API_WORDS: ReadonlySet<string> = wordSet('type role format detail effort verbosity mode');
 
 /** Reads the names of fields, and all texts in which a prompt may be; null if they exceed their bounds. */
 function readRequest(body: JsonObject): Omit<RequestTexts, 'names'> | null {

@@ -91,8 +91,7 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
   'protocols/openai-responses/request-writer.ts WRITTEN': 'what this writer writes: its protocol',
   'request-translation/dropped-fields.ts FROM_RESPONSES': 'members of messages',
   'fitting/body-fields.ts ALIASES': 'other names of fields in the texts of refusals',
-  'fitting/refusal-words.ts functions input messages model models options parameters system tools user':
-    'words of refusals',
+  'fitting/refusal-words.ts STOCK_WORDS': 'words of refusals',
   'fitting/rows.ts thinking reasoning reasoning_effort output_config': 'words of refusals',
   'protocols/bedrock-converse/request-writer.ts max_tokens max_tokens_to_sample max_gen_len':
     'names of the limit by maker: a table of the protocol',
@@ -116,13 +115,13 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
 const MIN_NAMES = 3;
 
 /** Lists that have a name, in a declaration of a module. */
-const NAMED = /^(?:export )?const (\w+)[^=;]*=\s*((?:new (?:Set|Map)\()?(?:[[{]|words\()[^;]*);/gm;
+const NAMED = /^(?:export )?const (\w+)[^=;]*=\s*((?:new (?:Set|Map)\()?(?:[[{]|word(?:s|Set)\()[^;]*);/gm;
 /** Texts that follow each other, as in `['a', 'b'].includes(name)` and `omit(body, 'a', 'b')`. */
 const UNNAMED = /'[\w ]*'(?:,\s*'[\w ]*')+/g;
 
 function namesIn(list: string): readonly string[] {
-  const words = [...list.matchAll(/'(\w[\w ]*)'|^ {2}(\w+):/gm)].flatMap(([, text = '', key = text]) =>
-    key.split(' '),
+  const words = [...list.matchAll(/['`]\s*(\w[\w\s$]*)['`]|^ {2}(\w+):/gm)].flatMap(
+    ([, text = '', key = text]) => key.split(/\s+/),
   );
   return [...new Set(words)].filter((word) => Object.keys(fieldOf(word)).length > 0);
 }
@@ -143,6 +142,7 @@ test.each([
   "const MINE: readonly string[] = [\n  ...OTHERS,\n  ...['temperature', 'top_p', 'seed'],\n];",
   "const MINE = new Set(['temperature', 'top_p', 'seed']);",
   "const MINE = words('temperature top_p seed');",
+  'const MINE = wordSet(`\n  temperature top_p\n  seed\n`);',
   'const MINE = {\n  temperature: true,\n  top_p: true,\n  seed: false,\n};',
   "const MINE = [['temperature', 1], ['top_p', 1], ['seed', null]];",
   "export function isMine(name: string) {\n  return ['temperature', 'top_p', 'seed'].includes(name);\n}",

@@ -4,6 +4,7 @@
  */
 import { withTold } from '../../request-translation/schemas.ts';
 import { isObject, type JsonObject, mapValues, omit, readArray } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 
 /** @param onChange called if the schema no longer enforces a keyword, but only describes it */
 export function writeSchema(schema: JsonObject, onChange: () => void): JsonObject {
@@ -60,17 +61,19 @@ function closed(schema: JsonObject): JsonObject {
 
 /** 400 "For 'integer' type, properties maximum, minimum are not supported": BerriAI/litellm#21045, 2026-02-12. */
 const UNSUPPORTED_KEYWORDS = [
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  ...['minLength', 'maxLength', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
+  ...words(`
+    minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems
+    minProperties maxProperties
+  `),
   // Anthropic's own SDK describes these as well (anthropic-sdk-typescript@2a2978f, src/lib/transform-json-schema.ts, read 2026-11-22).
-  ...['contains', 'minContains', 'maxContains', 'patternProperties', 'propertyNames'],
-  ...['not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas'],
+  ...words(`
+    contains minContains maxContains patternProperties propertyNames not if then else dependentRequired
+    dependentSchemas
+  `),
 ];
 
 /** The supported formats of strings, from the same file. */
-const FORMATS = [
-  ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'],
-];
+const FORMATS = words('date-time time date duration email hostname uri ipv4 ipv6 uuid');
 
 /**
  * Groups that begin with `?`, backreferences, word boundaries and Unicode classes: 400 "Invalid regex in pattern field: Quantifier '?'

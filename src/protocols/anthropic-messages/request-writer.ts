@@ -7,6 +7,7 @@ import { requestedEffort } from '../../request-translation/effort.ts';
 import { COMPETING_LIMITS, REFUSED, type RequestRules } from '../../request-translation/rules.ts';
 import type { RequestForm, WriteOptions } from '../../request-translation/translate.ts';
 import { isObject, type JsonObject, ownValue, readArray, readCount, readText } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { type Message, type WrittenConversation, writeConversation } from './request-messages.ts';
 import { writeSchema } from './request-schema.ts';
@@ -14,18 +15,16 @@ import { type SentThinking, withHiddenThinking, writeSampling, writeThinking } f
 import { forcesCall, type SentTools, writeTools } from './request-tools.ts';
 
 /** Fields that this folder writes. The rules below apply to the others. */
-const TRANSLATED = [
-  ...['model', 'parallel_tool_calls', 'max_tokens', 'max_completion_tokens'],
-  ...['stop', 'temperature', 'top_p', 'top_k', 'reasoning_effort', 'reasoning', 'thinking', 'output_config'],
-  ...['response_format', 'user', 'safety_identifier', 'metadata', 'service_tier', 'seed'],
-];
+const TRANSLATED = words(`
+  model parallel_tool_calls max_tokens max_completion_tokens stop temperature top_p top_k reasoning_effort
+  reasoning thinking output_config response_format user safety_identifier metadata service_tier seed
+`);
 
 /** Anthropic answers unknown fields with 400 "Extra inputs are not permitted": anthropics/claude-code#11678, 2026-02, and others. */
-const UNSUPPORTED = [
-  ...['n', 'logprobs', 'top_logprobs', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
-  ...['modalities', 'audio', 'prediction', 'web_search_options', 'store', 'verbosity'],
-  ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'],
-];
+const UNSUPPORTED = words(`
+  n logprobs top_logprobs logit_bias presence_penalty frequency_penalty modalities audio prediction
+  web_search_options store verbosity prompt_cache_key prompt_cache_retention prompt_cache_options
+`);
 
 const OTHER_FIELDS: RequestRules = {
   fields: Object.fromEntries(UNSUPPORTED.map((field) => [field, REFUSED])),

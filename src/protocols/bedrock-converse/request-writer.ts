@@ -18,6 +18,7 @@ import {
   readCount,
   readText,
 } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 import { familyOf as claudeFamilyOf } from '../anthropic-messages/family.ts';
 import { writeSchema } from '../anthropic-messages/request-schema.ts';
 import { withHiddenThinking, writeSampling, writeThinking } from '../anthropic-messages/request-thinking.ts';
@@ -26,18 +27,17 @@ import { type ConverseConversation, cachePoint, writeTurns } from './request-mes
 import { writeToolConfig } from './request-tools.ts';
 
 /** Fields that this folder writes. The rules below apply to the others. */
-const WRITTEN = [
-  ...['model', 'stream', 'stream_options', 'usage', 'max_tokens', 'max_completion_tokens', 'stop'],
-  ...['temperature', 'top_p', 'top_k', 'reasoning_effort', 'reasoning', 'thinking', 'output_config'],
-  ...['response_format', 'user', 'safety_identifier', 'metadata', 'service_tier', 'seed'],
-  ...['parallel_tool_calls', 'web_search_options'],
-];
+const WRITTEN = words(`
+  model stream stream_options usage max_tokens max_completion_tokens stop temperature top_p top_k
+  reasoning_effort reasoning thinking output_config response_format user safety_identifier metadata
+  service_tier seed parallel_tool_calls web_search_options
+`);
 
 /** Fields that change the output and have no equivalent. */
-const UNSUPPORTED = [
-  ...['n', 'logprobs', 'top_logprobs', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
-  ...['modalities', 'audio', 'prediction', 'verbosity'],
-];
+const UNSUPPORTED = words(`
+  n logprobs top_logprobs logit_bias presence_penalty frequency_penalty modalities audio prediction
+  verbosity
+`);
 
 const OTHER_FIELDS: RequestRules = {
   fields: Object.fromEntries(UNSUPPORTED.map((field) => [field, REFUSED])),
@@ -46,10 +46,10 @@ const OTHER_FIELDS: RequestRules = {
 };
 
 /** Converse's own fields, which a client may send under their names. `inferenceConfig` and the tier are those of OpenAI's names. */
-const OWN_FIELDS = [
-  ...['additionalModelRequestFields', 'additionalModelResponseFieldPaths', 'guardrailConfig'],
-  ...['performanceConfig', 'requestMetadata', 'promptVariables'],
-];
+const OWN_FIELDS = words(`
+  additionalModelRequestFields additionalModelResponseFieldPaths guardrailConfig performanceConfig
+  requestMetadata promptVariables
+`);
 
 /** Names of tools: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html (2026-11-28). */
 const TOOL_NAMES = /^[a-zA-Z0-9_-]{1,64}$/;

@@ -5,6 +5,7 @@ import { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { NO_PARAMETERS } from '../../request-translation/tools.ts';
 import { isObject, type JsonObject, objectOf, ownValue, readArray, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
+import { words } from '../../shared/words.ts';
 import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
 import { isPresent, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 import { readContents } from './client-contents.ts';
@@ -56,10 +57,9 @@ export function geminiClient(form: ClientForm): ClientProtocol<GeminiSession> {
 }
 
 /** The members of `generationConfig` that are read in another way than {@link CONFIG} says. */
-const OTHER_CONFIG = [
-  ...['responseMimeType', 'responseSchema', 'responseJsonSchema', '_responseJsonSchema', 'thinkingConfig'],
-  'responseModalities',
-];
+const OTHER_CONFIG = words(`
+  responseMimeType responseSchema responseJsonSchema _responseJsonSchema thinkingConfig responseModalities
+`);
 
 /** The fields of a body that are read. Others are dropped. */
 const READ_FIELDS = [

@@ -6,6 +6,7 @@ import { fieldOf, fieldsWhere } from '../../facts/fields.ts';
 import { lowestLimit } from '../../fitting/output-limit.ts';
 import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { type JsonObject, omit } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 import type { GeminiFamily } from './family.ts';
 import { withoutSchemaKey } from './request-tools.ts';
 
@@ -17,8 +18,7 @@ const PLAIN = fieldsWhere(
 /** All OpenAI fields that this file writes. */
 export const CONFIG_FIELDS: readonly string[] = [
   ...PLAIN,
-  ...['max_tokens', 'max_completion_tokens', 'stop', 'response_format'],
-  ...['reasoning_effort', 'reasoning', 'thinking'],
+  ...words('max_tokens max_completion_tokens stop response_format reasoning_effort reasoning thinking'),
 ];
 
 /**

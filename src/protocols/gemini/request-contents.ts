@@ -18,6 +18,7 @@ import { MOVED_RESULT_NOTE, StepCalls, UniqueCallIds } from '../../request-trans
 import { argumentsObject } from '../../request-translation/tools.ts';
 import { append } from '../../shared/append.ts';
 import { EmbeddedJson, isObject, type JsonObject, objectOf, readText } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 import type { GeminiDialect, GeminiFamily } from './family.ts';
 
 interface Content {
@@ -183,9 +184,7 @@ interface CallResult {
  * The media types of a result, from memory of Google's guide to function calling (2026-11-23). A URI is "not supported in Gemini API":
  * `FunctionResponsePart` of google-genai-kotlin, read 2026-11-23.
  */
-const RESULT_TYPES: readonly unknown[] = [
-  ...['image/png', 'image/jpeg', 'image/webp', 'application/pdf', 'text/plain'],
-];
+const RESULT_TYPES: readonly unknown[] = words('image/png image/jpeg image/webp application/pdf text/plain');
 
 function isResultMedia({ inlineData }: JsonObject): boolean {
   return isObject(inlineData) && RESULT_TYPES.includes(inlineData.mimeType);

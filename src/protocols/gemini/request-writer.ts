@@ -17,6 +17,7 @@ import {
   readArray,
   readText,
 } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 import { inCamelCase } from './enums.ts';
 import { bareModel, familyOf, type GeminiDialect, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, writeConfig } from './request-config.ts';
@@ -58,8 +59,9 @@ export function modelPath(model: string): string {
 /** OpenAI fields that are written below, and fields without a meaning for another API. */
 const FROM_SETTINGS: readonly string[] = [
   ...CONFIG_FIELDS,
-  ...['model', 'stream', 'stream_options', 'usage', 'service_tier'],
-  ...['modalities', 'parallel_tool_calls', 'web_search_options'],
+  ...words(
+    'model stream stream_options usage service_tier modalities parallel_tool_calls web_search_options',
+  ),
 ];
 
 /** Fields that change the output and have no equivalent. */

@@ -11,6 +11,7 @@ import type { Media } from '../../canonical/media.ts';
 import { readReasoningDetails } from '../../canonical/reasoning-details.ts';
 import { signatureOfCall } from '../../request-translation/messages.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 
 /** @param messages what is no object among them is left out */
 export function readTurns(messages: unknown): readonly Turn[] {
@@ -77,10 +78,9 @@ function readAssistant(message: JsonObject): Turn {
   };
 }
 
-const ASSISTANT_FIELDS = [
-  ...['role', 'content', 'tool_calls', 'refusal'],
-  ...['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks'],
-];
+const ASSISTANT_FIELDS = words(`
+  role content tool_calls refusal reasoning_content reasoning reasoning_details thinking_blocks
+`);
 
 function isThinking(part: unknown): part is JsonObject {
   return isObject(part) && (part.type === 'thinking' || part.type === 'redacted_thinking');

@@ -23,6 +23,7 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
+import { words } from '../../shared/words.ts';
 import type { ProtocolQuirks, UpstreamProtocol } from '../../stream/types.ts';
 
 /** Chat: `choices[].delta`, or `choices[].message` in a non-streaming response. */
@@ -239,10 +240,7 @@ const TEXT_PARTS: readonly unknown[] = ['text', 'output_text'];
 const REASONING_PART = /^(?:reasoning|think|thought|summary_text)/;
 
 /** Where a part of reasoning has its text. The first with a text counts. */
-const REASONING_MEMBERS = [
-  ...['thinking', 'reasoning', 'reasoning_content', 'think', 'thought'],
-  ...['text', 'summary', 'content'],
-];
+const REASONING_MEMBERS = words('thinking reasoning reasoning_content think thought text summary content');
 
 /** The types of an image in typed content. OpenRouter has images in a list of their own (`images`). */
 const IMAGE_PARTS: readonly unknown[] = ['image_url', 'image', 'output_image'];

@@ -15,6 +15,7 @@ import {
 } from '../../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
+import { wordSet } from '../../shared/words.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
 import { isPresent, isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 import {
@@ -92,12 +93,11 @@ function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedB
 }
 
 /** Fields that are translated or handled here. All others are copied. */
-const OWN_FIELDS: ReadonlySet<string> = new Set([
-  ...['input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'max_output_tokens'],
-  ...['top_logprobs', 'include', 'store', 'truncation', 'client_metadata', 'stream_options'],
-  ...['max_tool_calls', 'parallel_tool_calls', 'previous_response_id', 'conversation', 'background'],
-  ...['prompt', 'context_management', 'access_programs', 'image'],
-]);
+const OWN_FIELDS: ReadonlySet<string> = wordSet(`
+  input instructions tools tool_choice text reasoning max_output_tokens top_logprobs include store
+  truncation client_metadata stream_options max_tool_calls parallel_tool_calls previous_response_id
+  conversation background prompt context_management access_programs image
+`);
 
 const TOO_MANY_TOOLS = apiError(
   'invalid_request',

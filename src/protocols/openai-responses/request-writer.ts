@@ -29,6 +29,7 @@ import { NO_PARAMETERS, rewriteTool } from '../../request-translation/tools.ts';
 import { type RequestForm, type WriteOptions, withoutNulls } from '../../request-translation/translate.ts';
 import { append } from '../../shared/append.ts';
 import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 import { REASONING_FORMAT } from './upstream-reader.ts';
 
 /** What a provider's models accept through Responses: data in the provider's file. */
@@ -57,10 +58,10 @@ const MAX_CALL_ID_CHARS = 64;
 const MIN_OUTPUT_TOKENS = 16;
 
 /** Fields that have another form in Responses. All others are sent as the provider's table has them. */
-const WRITTEN = [
-  ...['max_tokens', 'max_completion_tokens', 'response_format', 'verbosity'],
-  ...['reasoning_effort', 'logprobs', 'top_logprobs', 'web_search_options', 'store'],
-];
+const WRITTEN = words(`
+  max_tokens max_completion_tokens response_format verbosity reasoning_effort logprobs top_logprobs
+  web_search_options store
+`);
 
 /** The form of an endpoint whose provider has these rules. */
 export function responsesForm(rules: ResponsesRules): RequestForm {

@@ -225,7 +225,7 @@ export class Holder {
 
   /** Whether a key has left the team, or is revoked. */
   #isLeaving(team: string): boolean {
-    if (team !== this.#team) return true;
+    if (team !== this.#team) return !this.#joining.has(team);
     try {
       return this.#ports.isRevoked();
     } catch (error) {
@@ -252,17 +252,11 @@ export class Holder {
 
   /** Registers a key at its team, and learns the limits of the team. @returns false: there is no such team */
   async join(team: string): Promise<boolean> {
-    const { parent, name } = this.#ports;
     const lease = this.#leaseOf(team);
-    if (parent === null || lease === null) return false;
+    if (lease === null) return false;
     this.#joining.add(team);
     try {
-      // If the answer is lost, the link remains, by which the key leaves the team again.
-      await lease.link();
-      // Also where there was a link: the key may have left the team.
-      const answer = await parent(team).openUser(name);
-      if (answer.kind === 'opened') lease.linked(answer);
-      return answer.kind === 'opened';
+      return await lease.register();
     } finally {
       this.#joining.delete(team);
     }

@@ -250,30 +250,37 @@ export class ParentLease {
         opened(answer);
       });
       this.#state = { kind: 'leased', surplus: null, day: dayOf(now()), until: now() };
+      // It may have charges of former requests.
+      this.note();
       this.#lastAnswer = { ...this.#lastAnswer, at: now() };
       // The parent has leased nothing yet.
       if (answer.seq === 0) this.#minute = new MinuteReport(0);
       return null;
     } finally {
-      if (this.#state.kind === 'opening' && this.#state.opened === opening) this.#state = { kind: 'none' };
+      if (this.#state.kind === 'opening' && this.#state.opened === opening)
+        this.#state = { kind: this.#reports.isLinked ? 'unsure' : 'none' };
     }
   }
 
-  /** Stores that the parent may know the holder, before it is asked to register it. */
-  async link(): Promise<void> {
+  /**
+   * Registers the holder, also where there was a link: the holder may have left. The link is stored first: if the answer is lost, the holder
+   * leaves by it again.
+   * @returns false: the parent refuses
+   */
+  async register(): Promise<boolean> {
     await this.closed();
-    if (this.isOpen) return;
-    this.#ports.transaction(() => this.#reports.create(0));
-    this.#state = { kind: 'unsure' };
-  }
-
-  /** The parent has registered the holder after {@link link}. */
-  linked(answer: Opened): void {
-    const { transaction, opened } = this.#ports;
+    const { transaction, parent, name, opened } = this.#ports;
+    if (!this.isOpen) {
+      transaction(() => this.#reports.create(0));
+      return (await this.open(null)) === null;
+    }
+    const answer = await parent().openUser(name);
+    if (answer.kind !== 'opened') return false;
     transaction(() => {
       this.#reports.atLeast(answer.seq);
       opened(answer);
     });
+    return true;
   }
 
   /** Whether no request runs, and nothing is lent or unreported. */
@@ -450,7 +457,7 @@ export class ParentLease {
     const likely = Math.max(FIRST_EXTRA, 2 * (minute?.requests ?? 0));
     const extras = claims.map(({ asking }) => asking.extra() ?? likely);
     return {
-      ...this.#reports.next(),
+      ...this.#reports.next(isLast),
       user: this.#ports.name,
       minute: minute?.seconds ?? null,
       needs: claims.flatMap(({ needs }) => needs),

@@ -4,8 +4,8 @@ import { hasTable, type Sql } from './limit-tables.ts';
 import { runningByTeam, sumsByTeam } from './team-shares.ts';
 
 /**
- * - `link`: the last message to the parent, and whether its answer has arrived. A key has `team_links`, a row for each team that counts
- *   something of it, with the limits of the team.
+ * - `link`: the last message to the parent, and whether its answer has arrived: 1, or 0, or -1 if it is one after which the parent forgets
+ *   the holder. A key has `team_links`, a row for each team that counts something of it, with the limits of the team.
  * - `reported`: the charges that the parent has counted: before the message `seq` (`base`), and with it. A repeated message has the same
  *   difference. `kind` has the team after a space.
  */
@@ -37,32 +37,53 @@ export function linkedTeams(sql: Sql): readonly string[] {
 /** The teams to which a key has charges to report: their sums differ from the reported ones. */
 export function unreportedTeams(sql: Sql): readonly string[] {
   if (!hasTable(sql, 'team_links') || !hasTable(sql, 'reported')) return [];
-  const query = `SELECT DISTINCT team FROM (${sumsWithReported(sql)})
-    WHERE team != '' AND (tokens IS NOT reported_tokens OR cost IS NOT reported_cost)`;
+  const query = `SELECT DISTINCT team FROM (${sumsWithReported(sql)}) WHERE team != '' AND ${DIFFERS}`;
   return sql
     .exec<{ team: string }>(query)
     .toArray()
     .map(({ team }) => team);
 }
 
-/** A query of the sums by team, each with what is reported of it: `team, kind, day, currency, tokens, cost, reported_tokens, reported_cost`. */
+/**
+ * A query of the sums by team, each with what is reported of it: `team, kind, day, currency, named, tokens, cost, reported_tokens, reported_cost`.
+ * Of expired requests that were settled no row of the sums is left, only what is reported.
+ */
 function sumsWithReported(sql: Sql): string {
-  return `SELECT sums.*, coalesce(reported.tokens, 0) AS reported_tokens, coalesce(reported.cost, 0) AS reported_cost
-    FROM (${sumsByTeam(sql)}) AS sums LEFT JOIN reported ON reported.kind = ${KIND}
-      AND reported.day = sums.day AND reported.currency = sums.currency`;
+  return `WITH sums AS (SELECT team, kind, day, currency, ${KIND} AS named, tokens, cost FROM (${sumsByTeam(sql)}) AS sums),
+    now AS (
+      SELECT * FROM sums
+      UNION ALL SELECT substr(kind, length('expired ') + 1), 'expired', day, currency, kind, 0, 0 FROM reported
+        WHERE kind GLOB 'expired*' AND (kind, day, currency) NOT IN (SELECT named, day, currency FROM sums)
+    )
+    SELECT now.*, coalesce(reported.tokens, 0) AS reported_tokens, coalesce(reported.cost, 0) AS reported_cost
+    FROM now LEFT JOIN reported ON reported.kind = now.named AND reported.day = now.day AND reported.currency = now.currency`;
+}
+
+const DIFFERS = '(tokens IS NOT reported_tokens OR cost IS NOT reported_cost)';
+
+/**
+ * The charges of a message that the parent does not count, because it does not know the holder, are not reported. A parent that has got the
+ * last message has counted them, and knows the holder no more.
+ * @param link the row of the message, in SQL
+ */
+function takeBackUncounted(sql: Sql, link: string, isMine: string): void {
+  sql.exec(
+    `UPDATE reported SET tokens = base_tokens, cost = base_cost
+      WHERE seq = (SELECT seq FROM ${link} AND is_answered = 0) AND ${isMine}`,
+  );
+  sql.exec(`UPDATE reported SET seq = 0 WHERE ${isMine}`);
 }
 
 /** Forgets the link of a shard to its key. The charges that the key has counted stay in `reported`. */
 export function forgetParent(sql: Sql): void {
+  takeBackUncounted(sql, 'link WHERE TRUE', 'TRUE');
   sql.exec('DELETE FROM link');
-  sql.exec('UPDATE reported SET seq = 0');
 }
 
 /** Whether a shard has charges that its key has not counted. */
 export function hasUnreported(sql: Sql): boolean {
   for (const table of [LINK, REPORTED]) sql.exec(table);
-  const query = `SELECT 1 FROM (${sumsWithReported(sql)})
-    WHERE tokens IS NOT reported_tokens OR cost IS NOT reported_cost LIMIT 1`;
+  const query = `SELECT 1 FROM (${sumsWithReported(sql)}) WHERE ${DIFFERS} LIMIT 1`;
   return sql.exec(query).toArray().length > 0;
 }
 
@@ -105,8 +126,8 @@ export class Reports {
 
   /** Removes the link to a team. The charges that the team has counted stay in `reported`. */
   remove(): void {
+    takeBackUncounted(this.#sql, `team_links ${this.#row}`, this.#isMine);
     this.#sql.exec(`DELETE FROM team_links ${this.#row}`);
-    this.#sql.exec(`UPDATE reported SET seq = 0 WHERE ${this.#isMine}`);
   }
 
   /** The limits of the team, as JSON; null: they are not known. */
@@ -133,24 +154,21 @@ export class Reports {
     );
   }
 
-  /** Numbers the next message, and stores what has been charged since the last one, so that it can be repeated. */
-  next(): Report {
+  /**
+   * Numbers the next message, and stores what has been charged since the last one, so that it can be repeated.
+   * @param isLast the parent forgets the holder after it
+   */
+  next(isLast = false): Report {
     const [link] = this.#sql
       .exec<{ seq: number }>(
-        `UPDATE ${this.#table} SET seq = seq + 1, is_answered = 0 ${this.#row} RETURNING seq`,
+        `UPDATE ${this.#table} SET seq = seq + 1, is_answered = ? ${this.#row} RETURNING seq`,
+        isLast ? -1 : 0,
       )
       .toArray();
     this.#sql.exec(
       `INSERT INTO reported
-        WITH sums AS (SELECT ${KIND} AS kind, day, currency, tokens, cost FROM (${sumsByTeam(this.#sql)}) AS sums),
-        now AS (
-          SELECT * FROM sums
-          UNION ALL SELECT kind, day, currency, 0, 0 FROM reported
-            WHERE kind GLOB 'expired*' AND (kind, day, currency) NOT IN (SELECT kind, day, currency FROM sums)
-        )
-        SELECT kind, day, currency, ?1, now.tokens, now.cost, coalesce(old.tokens, 0), coalesce(old.cost, 0)
-        FROM now LEFT JOIN reported AS old USING (kind, day, currency)
-        WHERE (now.tokens IS NOT coalesce(old.tokens, 0) OR now.cost IS NOT coalesce(old.cost, 0)) AND ${this.#isMine}
+        SELECT named, day, currency, ?1, tokens, cost, reported_tokens, reported_cost
+        FROM (SELECT * FROM (${sumsWithReported(this.#sql)}) ${this.#row}) WHERE ${DIFFERS}
       ON CONFLICT DO UPDATE SET seq = ?1, base_tokens = tokens, base_cost = cost,
         tokens = excluded.tokens, cost = excluded.cost`,
       link?.seq ?? 0,

@@ -101,21 +101,60 @@ test('G13 a key that changes its team: what runs stays with the team of its admi
   expect(tree.at('t').limits.children.members).toBe(0);
 });
 
-test('G13 a request of a former team that is settled after the last message to that team changes the charge of that team', async () => {
+/** A key whose request of `t` has expired after the key left: it is charged whole, and the last message to the team was sent. */
+async function expiredInFormerTeam() {
   const tree = network();
   tree.add('t/k', 'key');
   await tree.reserveAt('t/k', 'a');
   await tree.patch('t/k', { team: null });
-  // The reservation expires, and is charged whole.
   await tree.wait(20 * MINUTE);
-  const seen = () => [spentAt(tree, 't'), tree.at('t').limits.children.names(9)];
-  expect(seen()).toEqual([100, []]);
+  const seen = () => {
+    const { spent, estimated } = tree.standingOf('t').budget ?? {};
+    return [spent, estimated, tree.at('t').limits.children.names(9)];
+  };
+  expect(seen()).toEqual([100, 100, []]);
+  return { tree, seen };
+}
+
+test.each([30, 100])(
+  'G13 a request of a former team that is settled as %d after the last message to that team: the team charges that, and no estimate',
+  async (tokens) => {
+    const { tree, seen } = await expiredInFormerTeam();
+    tree.settleAt('t/k', 'a', tokens);
+    await tree.wait(3 * MINUTE);
+    expect(seen()).toEqual([tokens, 0, []]);
+    // No row of the request stays.
+    expect(tree.at('t/k').sql.exec('SELECT * FROM team_requests').toArray()).toEqual([]);
+  },
+);
+
+test('G13 a request of a former team that is settled while the key returns to the team: the team gets the charge', async () => {
+  const { tree, seen } = await expiredInFormerTeam();
+  const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>();
+  let calls = 0;
+  tree.latency = () => (calls++ === 0 ? arrives : Promise.resolve());
+  const returned = tree.patch('t/k', { team: 't' });
+  await new Promise(setImmediate);
   tree.settleAt('t/k', 'a', 30);
+  await new Promise(setImmediate);
+  arrive();
+  await returned;
   await tree.wait(3 * MINUTE);
-  expect(seen()).toEqual([30, []]);
-  // No row of the request stays.
-  expect(tree.at('t/k').sql.exec('SELECT * FROM team_requests').toArray()).toEqual([]);
+  expect(seen()).toEqual([30, 0, ['k']]);
 });
+
+test.each([0, 1])(
+  'G13 a key whose return to a former team is lost, as are %d messages after it: the team gets a charge of that time',
+  async (lost) => {
+    const { tree, seen } = await expiredInFormerTeam();
+    let calls = 0;
+    tree.fault = () => (calls++ <= lost ? 'before' : null);
+    await expect(tree.patch('t/k', { team: 't' })).rejects.toThrow('is lost');
+    tree.settleAt('t/k', 'a', 30);
+    await tree.wait(5 * MINUTE);
+    expect(seen()).toEqual([30, 0, []]);
+  },
+);
 
 test('G13 a key that returns to a former team: messages with the numbers of earlier ones repeat no charge', async () => {
   const tree = network();

@@ -234,16 +234,38 @@ function countRunning(sql: Sql): number {
   return row?.running ?? 0;
 }
 
+/** The amounts of a budget's current period. */
+type BudgetSums = Readonly<Record<'added' | 'spent' | 'reserved' | 'estimated' | 'unreported', number>>;
+
+/** All in one statement: each that a request runs costs more than what it sums. @param amounts the sum of a table's rows in the unit */
+function budgetSumsQuery(amounts: (table: string) => string): string {
+  return `SELECT
+    (SELECT coalesce(sum(amount), 0) FROM top_ups WHERE unit = ?3 AND period = ?4) AS added,
+    (${amounts('spent')}) AS spent, (${amounts('reservations')}) AS reserved,
+    (${amounts('expired')}) AS estimated, (${amounts('unreported')}) AS unreported`;
+}
+
+const IN_DAYS = 'WHERE day >= ?1 AND day <= ?2';
+const TOKEN_SUMS = budgetSumsQuery((table) => `SELECT coalesce(sum(tokens), 0) FROM ${table} ${IN_DAYS}`);
+const MONEY_SUMS = budgetSumsQuery(
+  (table) => `SELECT coalesce(sum(cost), 0) FROM ${table} ${IN_DAYS} AND currency = ?3`,
+);
+
+const NO_SUMS: BudgetSums = { added: 0, spent: 0, reserved: 0, estimated: 0, unreported: 0 };
+
 function readBudgetStatus(sql: Sql, budget: Budget, now: number, held: HeldByChildren): BudgetStatus {
-  const isReserving = isEnforced(budget);
-  const added = addedTo(sql, budget, now);
+  const { unit, per } = budget;
+  const { first, last } = periodDays(per, now);
+  const query = unit === TOKENS ? TOKEN_SUMS : MONEY_SUMS;
+  const [sums = NO_SUMS] = sql.exec<BudgetSums>(query, first, last, unit, periodName(per, now)).toArray();
+  const { added, spent, reserved, estimated, unreported } = sums;
   return {
     ...(added > 0 && { added }),
-    spent: sumOfPeriod(sql, 'spent', budget, now),
-    reserved: isReserving ? sumOfPeriod(sql, 'reservations', budget, now) + held.ofBudget(budget, now) : 0,
-    estimated: sumOfPeriod(sql, 'expired', budget, now),
-    unreported: sumOfPeriod(sql, 'unreported', budget, now),
-    resetsAt: periodEnd(budget.per, now),
+    spent,
+    reserved: isEnforced(budget) ? reserved + held.ofBudget(budget, now) : 0,
+    estimated,
+    unreported,
+    resetsAt: periodEnd(per, now),
   };
 }
 
@@ -257,7 +279,7 @@ export function addedTo(sql: Sql, { unit, per }: Budget, now: number): number {
 /** Sums the rows of the budget's current period, in its unit. */
 export function sumOfPeriod(
   sql: Sql,
-  table: 'spent' | 'unreported' | 'reservations' | 'expired' | 'held' | 'shard_held' | 'team_held',
+  table: 'spent' | 'held' | 'shard_held' | 'team_held',
   { unit, per }: Budget,
   now: number,
 ): number {

@@ -305,3 +305,23 @@ test('G9 a running budget reserves a search for each 500 tokens of output so far
   expect(reservedIn('running', likely)).toBe(4 * oneSearch);
   expect(reservedIn('hard')).toBe(1000 * oneSearch);
 });
+
+test('a status reads each budget with one statement, as each costs a request more than the rows that it sums', () => {
+  const sql = new MemorySql({
+    budget: [
+      { USD: 5, per: 'day' },
+      { tokens: 900, per: 'week' },
+    ],
+  });
+  sql.reserve('a');
+  const queries: string[] = [];
+  const counted = {
+    exec: <Row>(query: string, ...bindings: readonly SqlStorageValue[]) => {
+      queries.push(query);
+      return sql.exec<Row>(query, ...bindings);
+    },
+  };
+  readLimitStatus(counted, NOW);
+  expect(queries.filter((query) => query.includes('FROM spent'))).toHaveLength(2);
+  expect(queries).toHaveLength(3);
+});

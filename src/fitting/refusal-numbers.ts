@@ -1,11 +1,9 @@
 /** Reads the ranges of numbers that a refusal names: each number whole and with its unit, or not at all (Z2). */
 import { wordSet } from '../shared/words.ts';
+import { sentenceAt, type TextSpan } from './refusal-words.ts';
 
-/** A range in a text. A single allowed value is a range of one. */
-export interface NamedRange {
-  /** Where its words begin and end. */
-  readonly at: number;
-  readonly end: number;
+/** A range in a text, with its words. A single allowed value is a range of one. */
+export interface NamedRange extends TextSpan {
   readonly min: number | null;
   readonly max: number | null;
   /** Whether both bounds are whole numbers. Else they are decimals, which no limit of tokens is. */
@@ -14,12 +12,8 @@ export interface NamedRange {
   readonly countsTokens: boolean;
 }
 
-/** A number of a text. */
-interface NumberToken {
-  /** Without the quotation mark or bracket before it. */
-  readonly start: number;
-  /** Behind it and its unit. */
-  readonly end: number;
+/** A number of a text with its unit, without the quotation mark or bracket before it. */
+interface NumberToken extends TextSpan {
   /** Null: it is not understood, such as `2^15`. */
   readonly value: number | null;
   readonly isWhole: boolean;
@@ -36,13 +30,13 @@ const NUMBER = /(?<![\w^$#*/~+\u2248\xd7-]|[^.]\.|\d[ \xa0\u202f\u2009])-?\d+(?:
 
 /** The numbers of a text that no letter, sign or unit follows that is not understood. */
 function numbersOf(text: string): readonly NumberToken[] {
-  return [...text.matchAll(NUMBER)].slice(0, MAX_NUMBERS).map(({ index: start, 0: digits }) => {
-    const digitsEnd = start + digits.length;
+  return [...text.matchAll(NUMBER)].slice(0, MAX_NUMBERS).map(({ index: from, 0: digits }) => {
+    const digitsEnd = from + digits.length;
     const [unit = ''] = /^\s?[km](?![\w^])/i.exec(text.slice(digitsEnd, digitsEnd + 3)) ?? [];
-    const end = digitsEnd + unit.length;
-    const isEnded = /^(?:$|[\s.,;:!?)\]}"'`>|\u2019\u201d]|-tokens?\b)/.test(text.slice(end, end + 8));
+    const to = digitsEnd + unit.length;
+    const isEnded = /^(?:$|[\s.,;:!?)\]}"'`>|\u2019\u201d]|-tokens?\b)/.test(text.slice(to, to + 8));
     const value = isEnded ? readValue(digits, unit.trim()) : null;
-    return { start, end, value, isWhole: value !== null && Number.isInteger(value) && !isDecimal(digits) };
+    return { from, to, value, isWhole: value !== null && Number.isInteger(value) && !isDecimal(digits) };
   });
 }
 
@@ -128,13 +122,6 @@ function countedAfter(rest: string): 'tokens' | 'unnamed' | null {
   return FOLLOWING.has(word.toLowerCase()) ? 'unnamed' : null;
 }
 
-/** Where the sentence of a place begins, and where it ends. */
-export function sentenceBounds(text: string, at: number): readonly [start: number, end: number] {
-  const start = Math.max(text.lastIndexOf('. ', at), text.lastIndexOf('\n', at), 0);
-  const stop = text.slice(at).search(/\.\s|\n/);
-  return [start, stop < 0 ? text.length : at + stop];
-}
-
 /** Whether a word is the name of a field of the request. */
 type IsField = (word: string) => boolean;
 
@@ -148,16 +135,13 @@ export function rangesIn(text: string, isField: IsField): readonly NamedRange[] 
 }
 
 /** `[1,8192]` */
-function bracketedRange(text: string, { start, end }: NumberToken): NamedRange | null {
-  const bounds = BRACKETED.exec(text.slice(start, end));
-  const opening = text[start - 1];
-  const closing = text[end];
-  if (bounds === null || opening !== '[' || closing !== ']' || !RANGE.test(before(text, start))) return null;
+function bracketedRange(text: string, { from, to }: NumberToken): NamedRange | null {
+  const bounds = BRACKETED.exec(text.slice(from, to));
+  const opening = text[from - 1];
+  const closing = text[to];
+  if (bounds === null || opening !== '[' || closing !== ']' || !RANGE.test(before(text, from))) return null;
   const [, min = '', max = ''] = bounds;
-  return {
-    ...{ at: start, end, min: Number(min), max: Number(max), countsTokens: false },
-    isWhole: !max.includes('.'),
-  };
+  return { from, to, min: Number(min), max: Number(max), isWhole: !max.includes('.'), countsTokens: false };
 }
 
 function rangeOf(
@@ -166,22 +150,22 @@ function rangeOf(
   previous: NumberToken | undefined,
   isField: IsField,
 ): NamedRange | null {
-  const { start, end, value, isWhole } = number;
+  const { from: start, to, value, isWhole } = number;
   if (value === null) return null;
   const words = before(text, start);
-  const rest = text.slice(end, end + WORDS_CHARS);
+  const rest = text.slice(to, to + WORDS_CHARS);
   const counted = countedAfter(rest);
   if (counted === null) return null;
   const countsTokens = counted === 'tokens';
-  const within = (min: number | null, max: number | null, at = start): NamedRange => ({
-    ...{ at, end, min, max, isWhole, countsTokens },
-  });
-  if (previous !== undefined && RANGE_JOINER.test(text.slice(previous.end, start))) {
-    if (previous.value === null || !RANGE.test(before(text, previous.start))) return null;
+  const within = (min: number | null, max: number | null, from = start): NamedRange => {
+    return { from, to, min, max, isWhole, countsTokens };
+  };
+  if (previous !== undefined && RANGE_JOINER.test(text.slice(previous.to, start))) {
+    if (previous.value === null || !RANGE.test(before(text, previous.from))) return null;
     const isHalfOpen =
-      /^[\s"'`]{0,2}\(?exclusive/i.test(rest) || (text[previous.start - 1] === '[' && rest[0] === ')');
+      /^[\s"'`]{0,2}\(?exclusive/i.test(rest) || (text[previous.from - 1] === '[' && rest[0] === ')');
     if (isHalfOpen && !isWhole) return null;
-    return within(previous.value, isHalfOpen ? value - 1 : value, previous.start);
+    return within(previous.value, isHalfOpen ? value - 1 : value, previous.from);
   }
   /** From the words that name the bound. */
   const bound = (pattern: RegExp, min: number | null, max: number | null): NamedRange | null => {
@@ -202,7 +186,7 @@ function rangeOf(
 
 /** What stands before a number in its sentence. */
 function before(text: string, start: number): string {
-  return text.slice(Math.max(sentenceBounds(text, start)[0], start - WORDS_CHARS), start);
+  return text.slice(Math.max(sentenceAt(text, start).from, start - WORDS_CHARS), start);
 }
 
 function isMaximum(words: string, isField: IsField): boolean {

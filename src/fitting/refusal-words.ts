@@ -7,6 +7,19 @@ export interface TextSpan {
   readonly to: number;
 }
 
+/** @param offset where the text begins in which the match was found */
+export function spanOf(match: RegExpExecArray, offset = 0): TextSpan {
+  const from = offset + match.index;
+  return { from, to: from + match[0].length };
+}
+
+/** The sentence of a place. */
+export function sentenceAt(text: string, at: number): TextSpan {
+  const from = Math.max(text.lastIndexOf('. ', at), text.lastIndexOf('\n', at), 0);
+  const length = text.slice(at).search(/\.\s|\n/);
+  return { from, to: length < 0 ? text.length : at + length };
+}
+
 /** What a refusal says of the request. */
 export interface Claim {
   /** Its sentence. */

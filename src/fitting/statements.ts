@@ -18,8 +18,8 @@ import {
   VALIDATING_KEYWORDS,
   valueFingerprint,
 } from './fit.ts';
-import { type NamedRange, rangesIn, sentenceBounds } from './refusal-numbers.ts';
-import type { Claim, TextSpan } from './refusal-words.ts';
+import { type NamedRange, rangesIn } from './refusal-numbers.ts';
+import { type Claim, sentenceAt, spanOf, type TextSpan } from './refusal-words.ts';
 import { type Finding, hasKnownNames, subjectOf } from './rows.ts';
 
 /** What a refusal says of one field. */
@@ -223,9 +223,9 @@ export function readStatements(refusal: FieldRefusal, request: SentRequest): rea
   for (const { field, isUnknown, phrase, name } of mentions) {
     const renamed = readRenaming(text, phrase, mentions);
     if (renamed !== null && classOf(field) !== 'kept' && renamed.to !== field) {
-      found.add({ kind: 'renamed', field, to: renamed.to }, phrase, name, renamed.span);
+      found.add({ kind: 'renamed', field, to: renamed.to }, phrase, [name, renamed.span]);
     }
-    found.add({ kind: 'unsupported', field, isUnknown }, phrase, name);
+    found.add({ kind: 'unsupported', field, isUnknown }, phrase, [name]);
   }
   readValues(text, named, fields, found);
   readBetas(text, request.betas, found);
@@ -261,10 +261,6 @@ function readRenaming(
   return match === null || to === undefined ? null : { to, span: spanOf(match, phrase.from) };
 }
 
-function spanOf(match: RegExpExecArray, offset = 0): TextSpan {
-  return { from: offset + match.index, to: offset + match.index + match[0].length };
-}
-
 /** OpenAI's codes, which compatible hosts repeat. They say which field, with the field beside them, if the message does not. */
 const UNSUPPORTED_CODES = new Set(['unsupported_parameter', 'unknown_parameter']);
 
@@ -296,31 +292,26 @@ class Statements {
     return [...this.#found.values()];
   }
 
-  /** @param spans the words that say it, those of its phrase first */
-  add(finding: Finding, phrase: TextSpan, ...spans: readonly TextSpan[]): void {
-    this.#add(finding, { isRemembered: true }, phrase, spans);
-  }
-
-  /** Adds a statement that changes this request and no later one. */
-  addOnce(finding: Finding, phrase: TextSpan, ...spans: readonly TextSpan[]): void {
-    this.#add(finding, { isRemembered: false }, phrase, spans);
-  }
-
-  #add(
+  /**
+   * @param spans further words that say it
+   * @param isRemembered false: the statement changes this request and no later one
+   */
+  add(
     finding: Finding,
-    { isRemembered }: { readonly isRemembered: boolean },
     phrase: TextSpan,
-    spans: readonly TextSpan[],
+    spans: readonly TextSpan[] = [],
+    { isRemembered = true }: { readonly isRemembered?: boolean } = {},
   ): void {
     const key = subjectOf(finding);
     const other = this.#found.get(key);
     if (other === undefined ? this.#found.size >= this.#most : rankOf(other.finding) <= rankOf(finding))
       return;
-    const [from, to] = sentenceBounds(this.#text, phrase.from);
+    const sentence = sentenceAt(this.#text, phrase.from);
+    const { from, to } = sentence;
     const stated = readConditions(this.#text.slice(from, to), finding, this.#fields.body);
     const claim = {
       sentence: { from, to: Math.max(to, phrase.to) },
-      core: [phrase, ...spans, ...this.#namesOf(finding, from, to)],
+      core: [phrase, ...spans, ...this.#namesOf(finding, sentence)],
     };
     this.#found.set(key, {
       finding,
@@ -331,11 +322,10 @@ class Statements {
   }
 
   /** Where a sentence names the field. */
-  #namesOf(finding: Finding, from: number, to: number): readonly TextSpan[] {
+  #namesOf(finding: Finding, sentence: TextSpan): readonly TextSpan[] {
     if (!('field' in finding)) return [];
-    return tokensOf(this.#text.slice(from, Math.min(to, from + 2 * MAX_LIST_CHARS)), from)
-      .filter(({ name }) => this.#fields.named(name).includes(finding.field))
-      .map(({ start, stop }) => ({ from: start, to: stop }));
+    const { field } = finding;
+    return namesIn(this.#text, sentence).filter(({ name }) => this.#fields.named(name).includes(field));
   }
 }
 
@@ -409,17 +399,18 @@ function readFields(text: string, fields: SentFields): readonly NamedField[] {
     [...text.matchAll(pattern)].flatMap((match) => {
       const phrase = spanOf(match);
       const found = names === 'before' ? namesBefore(text, phrase.from) : namesAfter(text, phrase.to);
-      return found.flatMap(({ name, start, stop }) =>
-        fields.named(name).map((field) => ({ field, isUnknown, phrase, name: { from: start, to: stop } })),
+      return found.flatMap((name) =>
+        fields.named(name.name).map((field) => ({ field, isUnknown, phrase, name })),
       );
     }),
   );
 }
 
-interface Name {
+/** A word of a text, and where it is. */
+interface Name extends TextSpan {
   readonly name: string;
-  readonly start: number;
-  readonly stop: number;
+  /** In lower case. */
+  readonly word: string;
 }
 
 /** A list of names is searched in this many characters beside a phrase. */
@@ -433,32 +424,48 @@ const FILLERS = wordSet(`
   name names supplied provided received found in object request for this model following keyword use of
   setting values value were was s
 `);
-const JOINERS = new Set([',', 'and', 'or', '[', ']', '(', ')', '|']);
+const JOINERS = wordSet(', : and or [ ] ( ) |');
+const JOINERS_BEHIND_PHRASE = new Set([...JOINERS, '=']);
 
-function tokensOf(text: string, offset: number): readonly (Name & { readonly word: string })[] {
+function tokensOf(text: string, offset = 0): readonly Name[] {
   return [...text.matchAll(TOKEN)].map((match) => {
-    const start = offset + match.index;
-    const word = match[1] ?? match[0];
+    const token = match[1] ?? match[0];
     // A full stop ends the sentence and not the name.
-    const isOpen = word.includes('[');
-    const name = word.length > 1 ? word.replace(isOpen ? /[.:]$/ : /[.:\]]{1,2}$/, '') : word;
-    return { name, word: name.toLowerCase(), start, stop: start + match[0].length };
+    const isOpen = token.includes('[');
+    const name = token.length > 1 ? token.replace(isOpen ? /[.:]$/ : /[.:\]]{1,2}$/, '') : token;
+    return { name, word: name.toLowerCase(), ...spanOf(match, offset) };
   });
 }
 
-function namesAfter(text: string, end: number): readonly Name[] {
+/** The words of a sentence that may be names. */
+function namesIn(text: string, { from, to }: TextSpan): readonly Name[] {
+  return tokensOf(text.slice(from, Math.min(to, from + 2 * MAX_LIST_CHARS)), from);
+}
+
+/** The list with which tokens begin, such as `'minimal', 'low', and 'high'`: fillers may come before the first. */
+function listOf(
+  tokens: readonly Name[],
+  fillers: ReadonlySet<string>,
+  joiners: ReadonlySet<string> = JOINERS,
+): readonly Name[] {
   const names: Name[] = [];
   let isJoined = true;
-  for (const token of tokensOf(text.slice(end, end + MAX_LIST_CHARS), end)) {
-    if (JOINERS.has(token.word) || token.word === ':' || token.word === '=') isJoined = true;
-    else if (names.length === 0 && FILLERS.has(token.word)) continue;
+  for (const token of tokens) {
+    if (joiners.has(token.word)) isJoined = true;
+    else if (names.length === 0 && fillers.has(token.word)) continue;
     else if (!isJoined) break;
     else {
       names.push(token);
       isJoined = false;
     }
   }
-  return names.filter(({ name, stop }) => !isAboutMessages(name, text.slice(stop, stop + 16)));
+  return names;
+}
+
+function namesAfter(text: string, end: number): readonly Name[] {
+  const tokens = tokensOf(text.slice(end, end + MAX_LIST_CHARS), end);
+  const names = listOf(tokens, FILLERS, JOINERS_BEHIND_PHRASE);
+  return names.filter(({ name, to }) => !isAboutMessages(name, text.slice(to, to + 16)));
 }
 
 /** "does not support user messages" is about messages, and not about the field `user`. */
@@ -468,18 +475,7 @@ function isAboutMessages(name: string, next: string): boolean {
 
 function namesBefore(text: string, start: number): readonly Name[] {
   const from = Math.max(0, start - MAX_LIST_CHARS);
-  const names: Name[] = [];
-  let isJoined = true;
-  for (const token of tokensOf(text.slice(from, start), from).toReversed()) {
-    if (JOINERS.has(token.word) || token.word === ':') isJoined = true;
-    else if (names.length === 0 && FILLERS.has(token.word)) continue;
-    else if (!isJoined) break;
-    else {
-      names.push(token);
-      isJoined = false;
-    }
-  }
-  return names;
+  return listOf(tokensOf(text.slice(from, start), from).toReversed(), FILLERS);
 }
 
 function readThinking(text: string, { body }: SentFields, found: Statements): void {
@@ -559,15 +555,13 @@ function readValues(text: string, named: readonly string[], fields: SentFields, 
 const WEAKER = fieldsBy(({ says }) => says);
 
 function readConflict(text: string, match: RegExpExecArray, fields: SentFields, found: Statements): void {
-  const [from, to] = sentenceBounds(text, match.index);
-  const names = tokensOf(text.slice(from, Math.min(to, from + 2 * MAX_LIST_CHARS)), from);
+  const names = namesIn(text, sentenceAt(text, match.index));
   const both = names.filter(({ name }) => fields.named(name).length > 0);
   const named = [...new Set(both.flatMap(({ name }) => fields.named(name)))];
   const weakest = named.toSorted((a, b) => weakness(a) - weakness(b))[0];
   const other = named.find((field) => field !== weakest);
   if (weakest === undefined || other === undefined) return;
-  const spans = both.map(({ start, stop }) => ({ from: start, to: stop }));
-  found.add({ kind: 'conflict', field: weakest, with: other }, spanOf(match), ...spans);
+  found.add({ kind: 'conflict', field: weakest, with: other }, spanOf(match), both);
 }
 
 function weakness(field: string): number {
@@ -575,20 +569,12 @@ function weakness(field: string): number {
   return at < 0 ? WEAKER.length : at;
 }
 
-/** The values of a list such as `'minimal', 'low', 'medium', and 'high'`. */
+/** The values of a list, up to a word that is too long for one. */
 function levelsAfter(text: string, end: number): readonly string[] {
-  const levels: string[] = [];
-  let isJoined = true;
-  for (const { name, word } of tokensOf(text.slice(end, end + MAX_LIST_CHARS), end)) {
-    if (JOINERS.has(word) || word === ':') isJoined = true;
-    else if (levels.length === 0 && LEVEL_FILLERS.has(word)) continue;
-    else if (!isJoined || name.length > MAX_LEVEL_CHARS) break;
-    else {
-      levels.push(isLevel(word) ? word : name);
-      isJoined = false;
-    }
-  }
-  return levels;
+  const listed = listOf(tokensOf(text.slice(end, end + MAX_LIST_CHARS)), LEVEL_FILLERS);
+  const long = listed.findIndex(({ name }) => name.length > MAX_LEVEL_CHARS);
+  const levels = long < 0 ? listed : listed.slice(0, long);
+  return levels.map(({ name, word }) => (isLevel(word) ? word : name));
 }
 
 const MAX_LEVEL_CHARS = 32;
@@ -609,22 +595,19 @@ function readNumbers(text: string, named: readonly string[], fields: SentFields,
     const field = limitedField(text, range, named, fields);
     const value = field === null ? undefined : fieldValue(field, fields.body);
     if (field === null || typeof value !== 'number') continue;
-    const { min, max, at, end } = range;
+    const { min, max, from, to } = range;
     // A limit is no single value.
     if (min === max && isCountOfTokens(field)) continue;
     if ((min === null || value >= min) && (max === null || value <= max)) continue;
     const isTiny = max !== null && isCountOfTokens(field) && max * SMALLEST_SHARE < value;
     const finding = { kind: 'range', field, min, max } as const;
-    const span = { from: at, to: end };
-    const counted = limitWords(text, at);
-    if (isTiny) found.addOnce(finding, span, ...counted);
-    else found.add(finding, span, ...counted);
+    found.add(finding, { from, to }, limitWords(text, from), { isRemembered: !isTiny });
   }
 }
 
 /** The words for the output limit in the sentence of a place. */
 function limitWords(text: string, at: number): readonly TextSpan[] {
-  const [from, to] = sentenceBounds(text, at);
+  const { from, to } = sentenceAt(text, at);
   const match = LIMIT_WORDS.exec(text.slice(from, to));
   return match === null ? [] : [spanOf(match, from)];
 }
@@ -635,13 +618,13 @@ const SMALLEST_SHARE = 16;
 /** The field that a range is about; null: what the sentence counts is no field of the request. */
 function limitedField(
   text: string,
-  { at, end, isWhole, countsTokens }: NamedRange,
+  { from, to, isWhole, countsTokens }: NamedRange,
   named: readonly string[],
   fields: SentFields,
 ): string | null {
-  const [start, stop] = sentenceBounds(text, at);
-  const sentence = text.slice(start, stop);
-  const before = lastKnown(text.slice(Math.max(start, at - MAX_LIST_CHARS), end), fields);
+  const bounds = sentenceAt(text, from);
+  const sentence = text.slice(bounds.from, bounds.to);
+  const before = lastKnown(text.slice(Math.max(bounds.from, from - MAX_LIST_CHARS), to), fields);
   const isOutput = LIMIT_WORDS.test(sentence);
   const limit = isOutput ? outputLimitOf(fields.body) : null;
   // A sentence without a field is about the one that is named beside the message or before it.
@@ -649,8 +632,8 @@ function limitedField(
     before ??
     limit ??
     named[0] ??
-    firstNamed(text.slice(end, Math.min(stop, end + MAX_LIST_CHARS)), fields) ??
-    lastKnown(text.slice(Math.max(0, start - MAX_LIST_CHARS), start), fields);
+    firstNamed(text.slice(to, Math.min(bounds.to, to + MAX_LIST_CHARS)), fields) ??
+    lastKnown(text.slice(Math.max(0, bounds.from - MAX_LIST_CHARS), bounds.from), fields);
   if (field === null) return null;
   if (!isCountOfTokens(field)) return countsTokens ? null : field;
   const names = before !== null || isOutput || countsTokens || /\b(?:value|range)\b/i.test(sentence);
@@ -662,7 +645,7 @@ function isCountOfTokens(field: string): boolean {
 }
 
 function knownIn(text: string, fields: SentFields): readonly string[] {
-  return tokensOf(text, 0).flatMap(({ name }) => fields.changeable(name));
+  return tokensOf(text).flatMap(({ name }) => fields.changeable(name));
 }
 
 function lastKnown(text: string, fields: SentFields): string | null {
@@ -671,7 +654,7 @@ function lastKnown(text: string, fields: SentFields): string | null {
 
 /** The first name of a field; null if it is none that may be changed. */
 function firstNamed(text: string, fields: SentFields): string | null {
-  const names = tokensOf(text, 0).flatMap(({ name }) => fields.all(name));
+  const names = tokensOf(text).flatMap(({ name }) => fields.all(name));
   const [first] = names.filter((name) => name !== 'model');
   return first !== undefined && isChangeable(first) ? first : null;
 }
@@ -701,7 +684,8 @@ function readKeywords(text: string, found: Statements): void {
         text.slice(match.index, match.index + 80),
       );
       const allowed = [others?.[1], others?.[2]].flatMap((one) => (one === undefined ? [] : [Number(one)]));
-      found.add({ kind: 'schema', keyword: name, allowed }, spanOf(match), spanOf(context), spanOf(refused));
+      const spans = [spanOf(context), spanOf(refused)];
+      found.add({ kind: 'schema', keyword: name, allowed }, spanOf(match), spans);
     }
   }
 }

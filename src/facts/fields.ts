@@ -372,7 +372,9 @@ export function fieldOf(name: string): Field {
 
 /** The names of the fields of which a fact holds, in the order of the table. */
 export function fieldsWhere(holds: (field: Field, name: string) => boolean): readonly string[] {
-  return [...FIELDS].filter(([name, field]) => holds(field, name)).map(([name]) => name);
+  const names: string[] = [];
+  for (const [name, field] of FIELDS) if (holds(field, name)) names.push(name);
+  return names;
 }
 
 /** The names of the fields with a number, from the lowest on. */

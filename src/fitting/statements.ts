@@ -52,71 +52,67 @@ interface Phrase {
   readonly names: 'before' | 'after';
   /** The host does not know the field, and so no model takes it. */
   readonly isUnknown: boolean;
-  /** A thread with the phrase, and its date. */
-  readonly source: string;
 }
 
+/** Above each are threads with the phrase, and their dates. */
 const PHRASES: readonly Phrase[] = [
+  // appatalks/eva-agent#83, 2025-03-31; Azure/azure-rest-api-specs#29545, 2024-06-21; Laisky/one-api#60, 2025-04-20
   {
     pattern:
       /\b(?:bad|unsupported|unrecognized|unrecognised|unknown|unexpected|unpermitted|extra|invalid) (?:request )?(?:(?:keyword )?argument|parameter|param|field|property|key|name|attribute|option)(?:\(s\)|s)?(?![\w-])/gi,
     names: 'after',
     isUnknown: true,
-    source:
-      'appatalks/eva-agent#83, 2025-03-31; Azure/azure-rest-api-specs#29545, 2024-06-21; Laisky/one-api#60, 2025-04-20',
   },
+  // fanenr/chatbot#21, 2024-12-14; BerriAI/litellm#32273, 2026-07-06; OpenRouterTeam/openrouter-examples#71, 2026-03-23
   {
     pattern:
       /\b(?:(?:is|are)(?: currently| also)?(?: not|n['\u2019]t) (?:yet |currently )?(?:supported|permitted|allowed|enabled|recognized|accepted|available|implemented|configurable|adjustable|a (?:valid|supported|known|recognized) (?:field|parameter|argument|property|option))|(?:is|are) (?:currently |also )?(?:unsupported|deprecated|unrecognized|unavailable|no longer (?:supported|accepted|available|allowed|permitted))|has been (?:removed|deprecated|disabled)|(?:cannot|can't|can not) be (?:set|changed|configured|modified|adjusted|customized)|(?<=[\w'\x22`]) not (?:supported|configurable))\b/gi,
     names: 'before',
     isUnknown: false,
-    source:
-      'fanenr/chatbot#21, 2024-12-14; BerriAI/litellm#32273, 2026-07-06; OpenRouterTeam/openrouter-examples#71, 2026-03-23',
   },
+  // anthropics/claude-code#30795, 2026-03-04; Gitlawb/openclaude#1371, 2026-05-26; github/copilot-cli#3394, 2026-05-19
   {
     pattern:
       /\b(?:does not|doesn't|do not|don't|cannot|can't) (?:currently |yet )?(?:support|accept|allow|recognize)\b/gi,
     names: 'after',
     isUnknown: false,
-    source:
-      'anthropics/claude-code#30795, 2026-03-04; Gitlawb/openclaude#1371, 2026-05-26; github/copilot-cli#3394, 2026-05-19',
   },
+  // OpenAI, its form of a field that needs another
   {
     pattern: /\bis only (?:allowed|supported|permitted|valid|available) (?:when|with|if|for)\b/gi,
     names: 'before',
     isUnknown: false,
-    source: 'OpenAI, its form of a field that needs another',
   },
+  // Aider-AI/aider#4404, 2025-08-04; mistralai/platform-docs-public#7, 2024-01-24
   {
     pattern: /: extra inputs? (?:is|are) not permitted\b/gi,
     names: 'before',
     isUnknown: true,
-    source: 'Aider-AI/aider#4404, 2025-08-04; mistralai/platform-docs-public#7, 2024-01-24',
   },
+  // FlowiseAI/Flowise#2866, 2024-07-24
   {
     pattern: /\bextra inputs? (?:is|are) not permitted, field:/gi,
     names: 'after',
     isUnknown: true,
-    source: 'FlowiseAI/Flowise#2866, 2024-07-24',
   },
+  // ogx-ai/ogx#1102, 2025-02-14
   {
     pattern: /\b(?:extraneous|unrecognized) key\b/gi,
     names: 'after',
     isUnknown: true,
-    source: 'ogx-ai/ogx#1102, 2025-02-14',
   },
+  // the Python package jsonschema, its message of additionalProperties
   {
     pattern: /\badditional properties are not allowed\b/gi,
     names: 'after',
     isUnknown: true,
-    source: 'the Python package jsonschema, its message of additionalProperties',
   },
+  // yym68686/uni-api#105, 2025-04-24
   {
     pattern:
       /\b(?:argument|parameter|field)s? (?:is |are )?not (?:supported|allowed|permitted|recognized)[^:.,\n]{0,40}:/gi,
     names: 'after',
     isUnknown: false,
-    source: 'yym68686/uni-api#105, 2025-04-24',
   },
 ];
 

@@ -21,11 +21,8 @@ export interface SettingOptions extends ProviderOptions, SettingRows {
   readonly secrets?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
-const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
-  'secrets',
-  ...Object.keys(SETTINGS),
-  ...PROVIDER_SETTINGS.map(optionName),
-]);
+const knownOptions = (): ReadonlySet<string> =>
+  new Set(['secrets', ...Object.keys(SETTINGS), ...PROVIDER_SETTINGS.map(optionName)]);
 
 /** The environment with the options in it. An undefined option does not replace a variable. */
 export function withOptions(env: JsonObject, options: JsonObject): JsonObject {
@@ -54,13 +51,15 @@ export function optionProblems(
   { names, listed }: ReadSettings,
 ): SettingProblem[] {
   const setOptions = Object.keys(options).filter((option) => options[option] !== undefined);
+  // Most deployments set none, and would make the names at each start.
+  const known = setOptions.length === 0 ? new Set<string>() : knownOptions();
   const problems = setOptions.flatMap((option) => {
-    if (KNOWN_OPTIONS.has(option)) {
+    if (known.has(option)) {
       const feature = featureOf(settingName(option));
       if (feature === undefined || listed.has(feature)) return [];
       return [{ setting: `the option ${option}`, message: `needs ${feature}(): ${howToList(feature)}` }];
     }
-    const nearest = didYouMean(option, KNOWN_OPTIONS);
+    const nearest = didYouMean(option, known);
     const hint = /ApiKey$/.test(option) ? ': put the keys of your own providers into secrets' : '';
     return [{ setting: `the option ${option}`, message: `does not exist${nearest || hint}` }];
   });

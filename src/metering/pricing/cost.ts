@@ -352,13 +352,12 @@ interface HolidayList {
   readonly until: string;
   /** First and last days, both inclusive. */
   readonly holidays: readonly (readonly [string, string])[];
-  readonly source: string;
-  readonly checked: string;
 }
 
 /** Public holidays, as days in the provider's zone. Add a year when it is announced. */
 const HOLIDAYS: { readonly [C in Calendar]: HolidayList } = {
-  // Weekends that become workdays in exchange are omitted: no provider has peak hours on weekends.
+  // The State Council's notice of 2025-11-04, https://www.gov.cn/zhengce/content/202511/content_7047090.htm (2026-11-21). Weekends that
+  // become workdays in exchange are omitted: no provider has peak hours on weekends.
   cn: {
     from: '2026-01-01',
     until: '2027-01-01',
@@ -371,9 +370,6 @@ const HOLIDAYS: { readonly [C in Calendar]: HolidayList } = {
       ['2026-09-25', '2026-09-27'],
       ['2026-10-01', '2026-10-07'],
     ],
-    source:
-      'State Council notice of 2025-11-04, https://www.gov.cn/zhengce/content/202511/content_7047090.htm',
-    checked: '2026-11-21',
   },
 };
 

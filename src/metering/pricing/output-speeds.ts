@@ -11,74 +11,52 @@ interface OutputSpeed {
   readonly models: readonly string[];
   /** Output tokens per second, the median of measurements. */
   readonly median: number;
-  readonly source: string;
-  /** When the source was read. */
-  readonly checked: string;
 }
 
 /** Sources publish medians; single requests are faster at times, with predicted or speculated tokens. */
 const FASTEST_TIMES_MEDIAN = 3;
 
-const CHECKED = '2026-11-23';
-/** Medians of Artificial Analysis. */
-const BENCHLM = { source: 'https://benchlm.ai/llm-speed (data of 2026-04-07)', checked: CHECKED } as const;
-const ELLIOT = { source: 'https://elliotgate.com/use-cases/fastest-llm-api', checked: CHECKED } as const;
-const JUNE = {
-  source: 'https://officechai.com/ai/these-are-the-fastest-ai-models-june-2026/',
-  checked: CHECKED,
-} as const;
-const GROQ = { source: 'https://console.groq.com/docs/models', checked: CHECKED } as const;
-const CLAUDE = {
-  source: 'https://lattice.uptownhr.com/claude-opus-4-5/speed-analysis (2025-11-24)',
-  checked: CHECKED,
-} as const;
-const LMSPEED = {
-  source: 'https://lmspeed.net/compare/model/claude-haiku-4-5-vs-claude-sonnet-4',
-  checked: CHECKED,
-} as const;
-
-const AITOOLRANK = {
-  source: 'https://www.aitoolrank.net/reviews/fastest-ai-models-2026',
-  checked: CHECKED,
-} as const;
-/** The upper end of the ranges that it measured. */
-const CALLSPHERE = {
-  source: 'https://callsphere.ai/blog/gpt-5-5-vs-claude-opus-4-7-latency-speed-throughput-2026 (2026-04-26)',
-  checked: CHECKED,
-} as const;
-
+/** By source, all read on 2026-11-23. */
 const OUTPUT_SPEEDS: readonly OutputSpeed[] = [
-  { provider: 'openai', models: ['gpt-5.4-mini', 'gpt-5.4-mini-20*'], median: 201, ...BENCHLM },
-  { provider: 'openai', models: ['gpt-5.4-nano', 'gpt-5.4-nano-20*'], median: 191, ...BENCHLM },
-  { provider: 'openai', models: ['gpt-4.1-nano', 'gpt-4.1-nano-20*'], median: 181, ...BENCHLM },
-  { provider: 'openai', models: ['o4-mini', 'o4-mini-20*'], median: 161, ...BENCHLM },
-  { provider: 'openai', models: ['o3-mini', 'o3-mini-20*'], median: 160, ...BENCHLM },
-  { provider: 'openai', models: ['gpt-5.3-codex', 'gpt-5.4', 'gpt-5.4-20*'], median: 96, ...ELLIOT },
-  { provider: 'openai', models: ['gpt-5.1', 'gpt-5.1-20*'], median: 92, ...AITOOLRANK },
-  { provider: 'openai', models: ['gpt-5.2', 'gpt-5.2-20*'], median: 70, ...AITOOLRANK },
-  { provider: 'openai', models: ['gpt-5.2-codex'], median: 99, ...AITOOLRANK },
-  { provider: 'openai', models: ['gpt-5.5', 'gpt-5.5-20*'], median: 120, ...CALLSPHERE },
-  { provider: 'anthropic', models: ['claude-opus-4-5*'], median: 57, ...AITOOLRANK },
-  { provider: 'anthropic', models: ['claude-opus-4-6*'], median: 51, ...AITOOLRANK },
-  { provider: 'anthropic', models: ['claude-opus-4-7*'], median: 90, ...CALLSPHERE },
-  { provider: 'anthropic', models: ['claude-sonnet-4-6*'], median: 71, ...AITOOLRANK },
-  { provider: 'anthropic', models: ['claude-haiku-4-5*'], median: 112, ...LMSPEED },
-  { provider: 'anthropic', models: ['claude-sonnet-4-5*'], median: 63, ...CLAUDE },
-  { provider: 'anthropic', models: ['claude-opus-4-1*'], median: 45, ...CLAUDE },
-  { provider: 'gemini', models: ['gemini-3.1-flash-lite*'], median: 321, ...ELLIOT },
-  { provider: 'gemini', models: ['gemini-2.5-flash-lite*'], median: 389, ...AITOOLRANK },
-  { provider: 'gemini', models: ['gemini-3-flash*'], median: 192, ...AITOOLRANK },
-  { provider: 'gemini', models: ['gemini-3.1-pro*'], median: 113, ...AITOOLRANK },
-  { provider: 'gemini', models: ['gemini-2.5-flash'], median: 221, ...BENCHLM },
-  { provider: 'gemini', models: ['gemini-3.5-flash'], median: 212, ...JUNE },
-  { provider: 'mistral', models: ['ministral-3b-2512', 'ministral-3b-latest'], median: 274, ...BENCHLM },
-  { provider: 'mistral', models: ['ministral-8b-2512', 'ministral-8b-latest'], median: 182, ...BENCHLM },
-  { provider: 'mistral', models: ['mistral-small-2603', 'mistral-small-latest'], median: 175, ...BENCHLM },
-  { provider: 'xai', models: ['grok-4.20', 'grok-4.20-0309-*'], median: 233, ...BENCHLM },
-  { provider: 'xai', models: ['grok-4.3', 'grok-4.3-latest'], median: 190, ...JUNE },
-  { provider: 'xai', models: ['grok-3-mini'], median: 190, ...BENCHLM },
-  { provider: 'xai', models: ['grok-code-fast-1'], median: 172, ...BENCHLM },
-  { provider: 'groq', models: ['openai/gpt-oss-120b'], median: 500, ...GROQ },
+  // Artificial Analysis: https://benchlm.ai/llm-speed (data of 2026-04-07)
+  { provider: 'openai', models: ['gpt-5.4-mini', 'gpt-5.4-mini-20*'], median: 201 },
+  { provider: 'openai', models: ['gpt-5.4-nano', 'gpt-5.4-nano-20*'], median: 191 },
+  { provider: 'openai', models: ['gpt-4.1-nano', 'gpt-4.1-nano-20*'], median: 181 },
+  { provider: 'openai', models: ['o4-mini', 'o4-mini-20*'], median: 161 },
+  { provider: 'openai', models: ['o3-mini', 'o3-mini-20*'], median: 160 },
+  { provider: 'gemini', models: ['gemini-2.5-flash'], median: 221 },
+  { provider: 'mistral', models: ['ministral-3b-2512', 'ministral-3b-latest'], median: 274 },
+  { provider: 'mistral', models: ['ministral-8b-2512', 'ministral-8b-latest'], median: 182 },
+  { provider: 'mistral', models: ['mistral-small-2603', 'mistral-small-latest'], median: 175 },
+  { provider: 'xai', models: ['grok-4.20', 'grok-4.20-0309-*'], median: 233 },
+  { provider: 'xai', models: ['grok-3-mini'], median: 190 },
+  { provider: 'xai', models: ['grok-code-fast-1'], median: 172 },
+  // https://elliotgate.com/use-cases/fastest-llm-api
+  { provider: 'openai', models: ['gpt-5.3-codex', 'gpt-5.4', 'gpt-5.4-20*'], median: 96 },
+  { provider: 'gemini', models: ['gemini-3.1-flash-lite*'], median: 321 },
+  // https://www.aitoolrank.net/reviews/fastest-ai-models-2026
+  { provider: 'openai', models: ['gpt-5.1', 'gpt-5.1-20*'], median: 92 },
+  { provider: 'openai', models: ['gpt-5.2', 'gpt-5.2-20*'], median: 70 },
+  { provider: 'openai', models: ['gpt-5.2-codex'], median: 99 },
+  { provider: 'anthropic', models: ['claude-opus-4-5*'], median: 57 },
+  { provider: 'anthropic', models: ['claude-opus-4-6*'], median: 51 },
+  { provider: 'anthropic', models: ['claude-sonnet-4-6*'], median: 71 },
+  { provider: 'gemini', models: ['gemini-2.5-flash-lite*'], median: 389 },
+  { provider: 'gemini', models: ['gemini-3-flash*'], median: 192 },
+  { provider: 'gemini', models: ['gemini-3.1-pro*'], median: 113 },
+  // The upper end of its ranges: https://callsphere.ai/blog/gpt-5-5-vs-claude-opus-4-7-latency-speed-throughput-2026 (2026-04-26)
+  { provider: 'openai', models: ['gpt-5.5', 'gpt-5.5-20*'], median: 120 },
+  { provider: 'anthropic', models: ['claude-opus-4-7*'], median: 90 },
+  // https://lmspeed.net/compare/model/claude-haiku-4-5-vs-claude-sonnet-4
+  { provider: 'anthropic', models: ['claude-haiku-4-5*'], median: 112 },
+  // https://lattice.uptownhr.com/claude-opus-4-5/speed-analysis (2025-11-24)
+  { provider: 'anthropic', models: ['claude-sonnet-4-5*'], median: 63 },
+  { provider: 'anthropic', models: ['claude-opus-4-1*'], median: 45 },
+  // https://officechai.com/ai/these-are-the-fastest-ai-models-june-2026/
+  { provider: 'gemini', models: ['gemini-3.5-flash'], median: 212 },
+  { provider: 'xai', models: ['grok-4.3', 'grok-4.3-latest'], median: 190 },
+  // https://console.groq.com/docs/models
+  { provider: 'groq', models: ['openai/gpt-oss-120b'], median: 500 },
 ];
 
 interface MeteredModel {

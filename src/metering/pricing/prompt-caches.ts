@@ -1,4 +1,4 @@
-/** How long providers keep the prompts that they cache, and from which size on, as they document it, with source and date. */
+/** How long providers keep the prompts that they cache, and from which size on, as they document it on the pages named here (2026-11-23). */
 import { matchesAnyGlob } from '../../shared/glob.ts';
 
 export interface PromptCacheTerms {
@@ -14,8 +14,6 @@ interface CacheRow extends PromptCacheTerms {
   readonly provider: string;
   /** Globs. The first row that matches applies. */
   readonly models: readonly string[];
-  readonly source: string;
-  readonly checked: string;
 }
 
 const MINUTE_MS = 60_000;
@@ -24,24 +22,21 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** The highest minimum of any provider, where none is documented: from there on nothing too much is counted as lost. */
 const HIGHEST_MIN = 4096;
 
+// https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 const CLAUDE = {
   provider: 'anthropic',
   keptMs: 5 * MINUTE_MS,
   longMs: HOUR_MS,
-  source: 'https://platform.claude.com/docs/en/build-with-claude/prompt-caching',
-  checked: '2026-11-23',
 } as const;
+// https://developers.openai.com/api/docs/guides/prompt-caching
 const OPENAI = {
   provider: 'openai',
   minTokens: 1024,
-  source: 'https://developers.openai.com/api/docs/guides/prompt-caching',
-  checked: '2026-11-23',
 } as const;
+// https://ai.google.dev/gemini-api/docs/caching
 const GEMINI = {
   provider: 'gemini',
   // No time is documented: "Try to send requests with similar prefix in a short amount of time".
-  source: 'https://ai.google.dev/gemini-api/docs/caching',
-  checked: '2026-11-23',
 } as const;
 
 const ROWS: readonly CacheRow[] = [
@@ -68,63 +63,56 @@ const ROWS: readonly CacheRow[] = [
   { ...OPENAI, models: ['*'], keptMs: 5 * MINUTE_MS },
   { ...GEMINI, models: ['gemini-2.5*'], minTokens: 2048 },
   { ...GEMINI, models: ['*'], minTokens: 4096 },
+  // https://api-docs.deepseek.com/guides/kv_cache
   {
     provider: 'deepseek',
     models: ['*'],
     // "Usually within a few hours to a few days" (the page until 2026-04). Today's has no time and no minimum.
     keptMs: 2 * HOUR_MS,
     minTokens: HIGHEST_MIN,
-    source: 'https://api-docs.deepseek.com/guides/kv_cache',
-    checked: '2026-11-23',
   },
+  // https://console.groq.com/docs/prompt-caching
   {
     provider: 'groq',
     models: ['*'],
     // "All cached data automatically expires after 2 hours without use."
     keptMs: 2 * HOUR_MS,
     minTokens: HIGHEST_MIN,
-    source: 'https://console.groq.com/docs/prompt-caching',
-    checked: '2026-11-23',
   },
+  // https://inference-docs.cerebras.ai/capabilities/prompt-caching
   {
     provider: 'cerebras',
     models: ['*'],
     // "We guarantee a Time-To-Live (TTL) of 5 minutes"; blocks of 100 to 600 tokens.
     keptMs: 5 * MINUTE_MS,
     minTokens: 600,
-    source: 'https://inference-docs.cerebras.ai/capabilities/prompt-caching',
-    checked: '2026-11-23',
   },
+  // https://docs.mistral.ai/studio-api/conversations/advanced/prompt-caching
   {
     provider: 'mistral',
     models: ['*'],
     // Blocks of 64 tokens. No time is documented.
     minTokens: 64,
-    source: 'https://docs.mistral.ai/studio-api/conversations/advanced/prompt-caching',
-    checked: '2026-11-23',
   },
+  // https://docs.x.ai/developers/advanced-api-usage/prompt-caching/best-practices
   {
     provider: 'xai',
     models: ['*'],
     // "Cache entries can be evicted at any time."
     minTokens: HIGHEST_MIN,
-    source: 'https://docs.x.ai/developers/advanced-api-usage/prompt-caching/best-practices',
-    checked: '2026-11-23',
   },
+  // https://docs.z.ai/guides/capabilities/cache
   {
     provider: 'zai',
     models: ['*'],
     minTokens: HIGHEST_MIN,
-    source: 'https://docs.z.ai/guides/capabilities/cache',
-    checked: '2026-11-23',
   },
+  // https://docs.fireworks.ai/guides/prompt-caching
   {
     provider: 'fireworks',
     models: ['*'],
     // "At least several minutes", "up to several hours".
     minTokens: HIGHEST_MIN,
-    source: 'https://docs.fireworks.ai/guides/prompt-caching',
-    checked: '2026-11-23',
   },
 ];
 

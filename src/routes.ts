@@ -33,7 +33,7 @@ import type { CompletionContext } from './completion/admission.ts';
 import { handleCompletion } from './completion/handler.ts';
 import type { ClientRoute } from './completion/request.ts';
 import type { ErrorClient, RequestContext } from './http/context.ts';
-import { type Answer, preflight, refused } from './http/respond.ts';
+import { type Answer, pathOf, pathStart, preflight, refused } from './http/respond.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
 import { gemini } from './protocols/gemini/client.ts';
 import { chat, completions, embeddings, fim } from './protocols/openai-chat/client.ts';
@@ -296,10 +296,13 @@ export class Router {
   }
 
   /** The response of the route that fits the request, or a 404 or 405. */
-  async handle(request: Request, context: CompletionContext): Promise<Answer> {
+  handle(request: Request, context: CompletionContext): Promise<Answer> | Answer {
     const normalized = normalizePath(request);
     const post = normalized.method === 'POST' ? this.#posts.get(pathOf(normalized.url)) : undefined;
-    if (post !== undefined) return await post(normalized, context, {});
+    return post === undefined ? this.#route(normalized, context) : post(normalized, context, {});
+  }
+
+  async #route(normalized: Request, context: CompletionContext): Promise<Answer> {
     const isHead = normalized.method === 'HEAD';
     const routed = isHead ? new Request(normalized.url, { headers: normalized.headers }) : normalized;
     return (await this.#itty.fetch(routed, context)) ?? this.#notFound(normalized, context);
@@ -489,14 +492,4 @@ export function normalizedUrl({ url }: Request): string | null {
   const cleaned = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
   const meant = lacksModels ? cleaned.replace(WITHOUT_MODELS, '$1/models/') : cleaned;
   return url.slice(0, start) + meant + url.slice(start + path.length);
-}
-
-/** The path in a URL that the runtime has normalized. Faster than `new URL`. */
-function pathOf(url: string): string {
-  const query = url.indexOf('?');
-  return url.slice(pathStart(url), query < 0 ? url.length : query);
-}
-
-function pathStart(url: string): number {
-  return url.indexOf('/', 'https://'.length);
 }

@@ -56,21 +56,27 @@ export interface AccessUser extends Person {
 
 export const NO_CALLER_FACTS: CallerFacts = { user: null, tags: {}, requiresUser: false };
 
-const OPEN: Caller = { keyId: OPEN_ID, models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
+/** Of each request with `AUTH=open`. */
+export const OPEN: Caller = {
+  keyId: OPEN_ID,
+  models: null,
+  key: null,
+  credential: null,
+  facts: NO_CALLER_FACTS,
+};
 
 /**
  * Returns the caller, or a 401; a 503 if a secret that it needs could not be read. It runs before the body is read and before any upstream is called.
  * @param now in ms since the epoch
  */
 export async function identify(
-  mode: AuthMode,
+  mode: Exclude<AuthMode, 'open'>,
   adminToken: Secret,
   headers: Headers,
   keys: Pick<KnownKeys, 'find'>,
   teams: Pick<KnownTeams, 'find'>,
   now: number,
 ): Promise<Result<Caller, ApiError>> {
-  if (mode === 'open') return ok(OPEN);
   const token = (mode === 'passthrough' ? null : gatewayToken(headers)) ?? callerToken(headers);
   if (token === null) {
     const verb = mode === 'access' ? 'Sign in through Cloudflare Access, or send' : 'Send';

@@ -9,9 +9,15 @@ const NAMES = ['max_tokens', 'max_completion_tokens'];
 
 /** The limit in a body in OpenAI's form: null without one, undefined if it is no positive integer. */
 export function readOutputLimit(body: JsonObject): number | null | undefined {
-  const values = NAMES.map((name) => body[name]).filter((value) => value !== undefined);
-  if (!values.every((value) => Number.isSafeInteger(value) && Number(value) >= 1)) return undefined;
-  return values.length === 0 ? null : Math.max(...values.map(Number));
+  let limit: number | null = null;
+  for (const name of NAMES) {
+    const value = body[name];
+    if (value === undefined) continue;
+    const count = readCount(value) ?? 0;
+    if (count === 0) return undefined;
+    limit = Math.max(limit ?? 0, count);
+  }
+  return limit;
 }
 
 /** Sets the limit of a body in OpenAI's form, before translation. */

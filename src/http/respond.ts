@@ -109,7 +109,17 @@ export function addNoStore(
 
 /** Whether only admins may call this path. */
 export function isAdminPath(url: string, basePath: string): boolean {
-  return ADMIN_PATH.test(new URL(url).pathname.slice(basePath.length));
+  return ADMIN_PATH.test(pathOf(url).slice(basePath.length));
+}
+
+/** The path in a URL that the runtime has normalized. Faster than `new URL`. */
+export function pathOf(url: string): string {
+  const query = url.indexOf('?');
+  return url.slice(pathStart(url), query < 0 ? url.length : query);
+}
+
+export function pathStart(url: string): number {
+  return url.indexOf('/', 'https://'.length);
 }
 
 // CORS is written here because itty-router's own CORS clones the response, which tees every stream.

@@ -67,7 +67,8 @@ export function readNumber(value: unknown): number | undefined {
 
 /** The first candidate that is an object, or an empty object. */
 export function objectOf(...candidates: readonly unknown[]): JsonObject {
-  return candidates.find(isObject) ?? {};
+  for (const candidate of candidates) if (isObject(candidate)) return candidate;
+  return {};
 }
 
 /** The value if it is a list, or an empty list. */
@@ -92,11 +93,10 @@ export function keepEntries(
   isKept: (key: string, value: unknown) => boolean,
   onDropped?: (key: string, value: unknown) => void,
 ): JsonObject {
-  const entries = Object.entries(object);
-  const kept = entries.filter(([key, value]) => isKept(key, value));
-  if (kept.length === entries.length) return object;
-  for (const [key, value] of entries) if (!isKept(key, value)) onDropped?.(key, value);
-  return Object.fromEntries(kept);
+  const dropped = Object.keys(object).filter((key) => !isKept(key, object[key]));
+  if (dropped.length === 0) return object;
+  for (const key of dropped) onDropped?.(key, object[key]);
+  return Object.fromEntries(Object.entries(object).filter(([key, value]) => isKept(key, value)));
 }
 
 /** The list of mapped items, or the same list if nothing changes. */

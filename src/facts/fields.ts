@@ -78,14 +78,17 @@ const is = (standard: unknown) => (value: unknown) => value === standard;
 const SAMPLING = { class: 'removed', hashed: 'uncounted', prompt: 'flag' } as const;
 const LIMIT = { class: 'limit', hashed: 'uncounted', prompt: 'flag' } as const;
 const ABOUT = { class: 'removed', optional: 'about_request', prompt: 'setting' } as const;
-const PROMPT_CACHE = ABOUT;
+const TOOLS = {
+  ...{ class: 'kept', prompt: 'setting', isRewritten: true, isEstimated: true, hashed: 'tools' },
+  isDefault: isEmptyList,
+} as const;
 const STORED = { reads: 'stored' } as const;
 const SETTING = { prompt: 'setting' } as const;
 const FLAG = { prompt: 'flag' } as const;
 const COMPETING = { competesWithLimit: true } as const;
 const THINKING_CONFIG = 'generationConfig.thinkingConfig';
 
-/** Each row has one field, or several with the same facts, by their names with spaces between. */
+/** Each row has one field, or several with the same facts, by their names. */
 const ROWS: readonly (readonly [names: string, field: Field])[] = [
   // The conversation, in the order in which it is estimated.
   ['system instructions', { class: 'kept', isEstimated: true, hashed: 'system' }],
@@ -93,24 +96,8 @@ const ROWS: readonly (readonly [names: string, field: Field])[] = [
   ['system_instruction', { ...STORED, isEstimated: true, hashed: 'system' }],
   ['messages', { class: 'kept', isEstimated: true, hashed: 'conversation' }],
   ['prompt suffix', { class: 'kept', prompt: 'text', isEstimated: true }],
-  [
-    'tools',
-    {
-      ...{ class: 'kept', prompt: 'setting', isRewritten: true, isEstimated: true, hashed: 'tools' },
-      ...{ isDefault: isEmptyList, saysNothing: 'as_default' },
-    },
-  ],
-  [
-    'functions',
-    {
-      class: 'kept',
-      prompt: 'setting',
-      isRewritten: true,
-      isEstimated: true,
-      hashed: 'tools',
-      isDefault: isEmptyList,
-    },
-  ],
+  ['tools', { ...TOOLS, saysNothing: 'as_default' }],
+  ['functions', TOOLS],
   ['input', { class: 'kept', prompt: 'text', isEstimated: true, hashed: 'conversation' }],
   ['contents', { class: 'kept', ...STORED, isEstimated: true, hashed: 'conversation' }],
   ['prediction', { class: 'kept', hidesOutput: true }],
@@ -243,9 +230,13 @@ const ROWS: readonly (readonly [names: string, field: Field])[] = [
   ['max_tokens', { ...LIMIT, says: 6 }],
   ['max_completion_tokens', LIMIT],
   ['max_output_tokens', { ...LIMIT, configName: 'maxOutputTokens', ...COMPETING }],
-  ['maxOutputTokens num_predict options n_cmpl max_new_tokens max_gen_len max_length', COMPETING],
-  ['max_tokens_to_sample num_return_sequences generation_config candidate_count candidateCount', COMPETING],
-  ['parameters sampling_params', COMPETING],
+  [
+    `
+    maxOutputTokens num_predict options n_cmpl max_new_tokens max_gen_len max_length max_tokens_to_sample
+    num_return_sequences generation_config candidate_count candidateCount parameters sampling_params
+    `,
+    COMPETING,
+  ],
   ['n_predict use_beam_search min_tokens', { ...FLAG, ...COMPETING }],
   ['extra_body', { ...STORED, ...COMPETING }],
   ['generationConfig', { class: 'kept', ...COMPETING }],
@@ -280,8 +271,7 @@ const ROWS: readonly (readonly [names: string, field: Field])[] = [
   ['encoding_format', { ...SETTING, hasApiWords: true }],
 
   // About the request: who sent it, how it is billed, stored and cached.
-  ['user safety_identifier', { ...ABOUT, hashed: 'uncounted' }],
-  ['metadata', { ...ABOUT, hashed: 'uncounted' }],
+  ['user safety_identifier metadata', { ...ABOUT, hashed: 'uncounted' }],
   [
     'service_tier',
     {
@@ -301,7 +291,7 @@ const ROWS: readonly (readonly [names: string, field: Field])[] = [
       isRemovable: (value, isUnknownToHost) => value !== false || isUnknownToHost,
     },
   ],
-  ['prompt_cache_key prompt_cache_retention prompt_cache_options', PROMPT_CACHE],
+  ['prompt_cache_key prompt_cache_retention prompt_cache_options', ABOUT],
   ['cache_control', { optional: 'about_request', prompt: 'setting' }],
   [
     'include',
@@ -316,14 +306,12 @@ const ROWS: readonly (readonly [names: string, field: Field])[] = [
   ['search_parameters', { reads: 'searches' }],
   ['plugins preset data_sources thread cached_content cachedContent', STORED],
   [
-    'previous_response_id conversation container mcp_servers context_management',
+    'previous_response_id conversation container mcp_servers context_management agent_id',
     { class: 'kept', ...STORED },
   ],
-  ['agent_id', { class: 'kept', ...STORED }],
   ['truncation', { class: 'kept', shortensPrompt: true, hasApiWords: true }],
-  ['truncate context_length_exceeded_behavior', { ...SETTING, shortensPrompt: true }],
-  // https://openrouter.ai/docs/features/provider-routing (2026-11-23).
-  ['transforms', { ...SETTING, shortensPrompt: true }],
+  // The last is OpenRouter's: https://openrouter.ai/docs/features/provider-routing (2026-11-23).
+  ['truncate context_length_exceeded_behavior transforms', { ...SETTING, shortensPrompt: true }],
   ['background safetySettings', { class: 'kept' }],
 
   // Routing. Alternatives are bounded for themselves.
@@ -334,29 +322,35 @@ const ROWS: readonly (readonly [names: string, field: Field])[] = [
 
   // Of vLLM, SGLang and Fireworks.
   [
-    'structured_outputs structural_tag regex ebnf guided_json guided_regex guided_choice guided_grammar',
+    `
+    structured_outputs structural_tag regex ebnf guided_json guided_regex guided_choice guided_grammar
+    bad_words stop_token_ids input_type task output_dtype cache_salt request_id keep_alive result_format
+    `,
     SETTING,
   ],
   [
-    'bad_words stop_token_ids input_type task output_dtype cache_salt request_id keep_alive result_format',
-    SETTING,
+    `
+    early_stopping ignore_eos skip_special_tokens add_special_tokens spaces_between_special_tokens
+    include_stop_str_in_output truncate_prompt_tokens prompt_truncate_len prompt_cache_max_len
+    prompt_logprobs return_tokens_as_token_ids return_token_ids return_hidden_states detokenize
+    add_generation_prompt continue_final_message no_stop_trim raw_output perf_metrics_in_response
+    dimensions output_dimension incremental_output deferred priority
+    `,
+    FLAG,
   ],
-  ['early_stopping ignore_eos skip_special_tokens add_special_tokens spaces_between_special_tokens', FLAG],
-  ['include_stop_str_in_output truncate_prompt_tokens prompt_truncate_len prompt_cache_max_len', FLAG],
-  ['prompt_logprobs return_tokens_as_token_ids return_token_ids return_hidden_states detokenize', FLAG],
-  ['add_generation_prompt continue_final_message no_stop_trim raw_output perf_metrics_in_response', FLAG],
-  ['dimensions output_dimension incremental_output deferred priority', FLAG],
 
   // Of llama.cpp.
   ['grammar', { ...SETTING, hidesOutput: true }],
   ['json_schema samplers', SETTING],
-  ['dynatemp_range dynatemp_exponent xtc_probability xtc_threshold repeat_last_n repeat_penalty', FLAG],
-  ['dry_multiplier dry_base dry_allowed_length dry_penalty_last_n mirostat mirostat_tau mirostat_eta', FLAG],
   [
-    'mirostat_target mirostat_lr n_indent n_keep n_probs min_keep t_max_predict_ms id_slot cache_prompt',
+    `
+    dynatemp_range dynatemp_exponent xtc_probability xtc_threshold repeat_last_n repeat_penalty
+    dry_multiplier dry_base dry_allowed_length dry_penalty_last_n mirostat mirostat_tau mirostat_eta
+    mirostat_target mirostat_lr n_indent n_keep n_probs min_keep t_max_predict_ms id_slot cache_prompt
+    return_tokens post_sampling_probs timings_per_token return_progress
+    `,
     FLAG,
   ],
-  ['return_tokens post_sampling_probs timings_per_token return_progress', FLAG],
 ];
 
 const FIELDS: ReadonlyMap<string, Field> = new Map(

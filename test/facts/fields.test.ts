@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { fieldOf, fieldsBy, fieldsWhere } from '../../src/facts/fields.ts';
+import { words } from '../../src/shared/words.ts';
 
 test('a name that no row has, such as one of every object, has no facts', () => {
   for (const name of ['no_field', 'constructor', '__proto__']) expect(fieldOf(name)).toEqual({});
@@ -11,8 +12,8 @@ test('a name that no row has, such as one of every object, has no facts', () => 
 test('no field has two rows', () => {
   const names = fieldsWhere(() => true);
   const text = readFileSync(join(import.meta.dirname, '../../src/facts/fields.ts'), 'utf8');
-  const rows = [...text.matchAll(/^ {2}\[(?:\n {4})?'([\w ]+)',/gm)].flatMap(([, row = '']) =>
-    row.split(' '),
+  const rows = [...text.matchAll(/^ {2}\[(?:\n {4})?['`]([\w\s]+)['`],/gm)].flatMap(([, row = '']) =>
+    words(row),
   );
   expect(rows.toSorted()).toEqual(names.toSorted());
 });
@@ -120,10 +121,10 @@ const NAMED = /^(?:export )?const (\w+)[^=;]*=\s*((?:new (?:Set|Map)\()?(?:[[{]|
 const UNNAMED = /'[\w ]*'(?:,\s*'[\w ]*')+/g;
 
 function namesIn(list: string): readonly string[] {
-  const words = [...list.matchAll(/['`]\s*(\w[\w\s$]*)['`]|^ {2}(\w+):/gm)].flatMap(
-    ([, text = '', key = text]) => key.split(/\s+/),
+  const names = [...list.matchAll(/['`]\s*(\w[\w\s$]*)['`]|^ {2}(\w+):/gm)].flatMap(
+    ([, text = '', key = text]) => words(key),
   );
-  return [...new Set(words)].filter((word) => Object.keys(fieldOf(word)).length > 0);
+  return [...new Set(names)].filter((name) => Object.keys(fieldOf(name)).length > 0);
 }
 
 function listsOf(path: string, text: string): readonly string[] {

@@ -12,7 +12,7 @@ import {
   type SecondTry,
 } from '../fitting/api-statements.ts';
 import { changeOf } from '../fitting/fit.ts';
-import { LearnedRefusals, type ModelOfKey } from '../fitting/learned.ts';
+import { LearnedRefusals } from '../fitting/learned.ts';
 import { hasKnownNames, namesOf, subjectOf } from '../fitting/rows.ts';
 import { betasOf, readStatements, type Statement } from '../fitting/statements.ts';
 import type { Provider } from '../providers/provider.ts';
@@ -185,26 +185,15 @@ export class SecondTries {
   learn({ target, scope }: TargetTraits): readonly Statement[] {
     if (!this.#refusals.has(target) || this.#request.callerPays) return [];
     const now = this.#now;
-    return this.#mendingsOf(target).flatMap((mending) => {
-      if (mending.kind === 'other_path') {
-        const model = this.#modelOf(target);
-        if (this.#learned.apis.isAtOtherPath(model, now)) this.#learned.apis.forgetOtherPath(model);
-        else this.#learned.apis.note(model, mending, now);
-        // From now on the memory says it.
-        this.#mendings.set(
-          target,
-          this.#mendingsOf(target).filter((one) => one !== mending),
-        );
-        return [];
-      }
-      if (mending.kind !== 'fields') {
-        const isRemembered = mending.kind !== 'api' || mending.isRemembered !== false;
-        if (isRemembered) this.#learned.apis.note(this.#modelOf(target), mending, now);
-        return [];
-      }
-      return mending.statements.filter(
-        (statement) => statement.isRemembered && this.#learned.note(scope, statement, now),
-      );
+    const mendings = this.#mendingsOf(target);
+    // From now on the memory says where the model is.
+    const kept = mendings.filter(({ kind }) => kind !== 'other_path');
+    if (kept.length < mendings.length) this.#mendings.set(target, kept);
+    return mendings.flatMap((mending) => {
+      if (mending.kind === 'fields')
+        return mending.statements.filter((one) => one.isRemembered && this.#learned.note(scope, one, now));
+      this.#learned.apis.note(scope, mending, now);
+      return [];
     });
   }
 
@@ -235,10 +224,6 @@ export class SecondTries {
   /** In ms since the epoch. */
   get #now(): number {
     return this.#request.context.ports.clock.now();
-  }
-
-  #modelOf({ provider, model }: Target): ModelOfKey {
-    return { providerId: provider.id, model, keyId: this.#request.caller.keyId };
   }
 
   #mendingsOf(target: Target): readonly Mending[] {

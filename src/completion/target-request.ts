@@ -29,12 +29,7 @@ import {
 import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolKeys } from '../request-translation/tool-schemas.ts';
 import { isForcedTool, type ToolNames } from '../request-translation/tools.ts';
-import {
-  type LimitPlace,
-  type RequestForm,
-  type WriteOptions,
-  withoutNulls,
-} from '../request-translation/translate.ts';
+import type { LimitPlace, RequestForm, WriteOptions } from '../request-translation/translate.ts';
 import { chooseApi } from '../routing/api-choice.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
@@ -225,9 +220,9 @@ async function writeFitted(
   const { body, report, ...replaced } = translated.value;
   const fitted = fitWritten(body, targetForm, rows, request, report);
   await pause();
-  const { sentBody = same, sentHeaders } = target.provider;
+  const { sentBody, sentHeaders } = target.provider;
   const whole = withModel(fitted.body, target);
-  const text = writeBody(sentBody(whole), {
+  const text = writeBody(sentBody?.(whole) ?? whole, {
     maxBytes: maxWrittenBytes(held.clientBodyBytes, request.context.settings.maxRequestBytes),
     provider,
     // A large body's memory is granted for one text.
@@ -408,7 +403,7 @@ interface LimitedFields {
 
 /** Sets the key's limit before translation, because a thinking budget follows from it. */
 function withKeyLimit(fields: JsonObject, { outputLimit }: TargetRows): LimitedFields {
-  const clientLimit = readOutputLimit(withoutNulls(fields));
+  const clientLimit = readOutputLimit(fields);
   // Of a limit that is not readable, the form may have another one.
   const keyLimit = clientLimit === undefined ? null : outputLimit(clientLimit);
   const isLimited = keyLimit !== null && keyLimit < (clientLimit ?? Number.POSITIVE_INFINITY);
@@ -507,10 +502,6 @@ export function sentPrompt({ body, itemTexts, traits }: TargetRequest): SentProm
   const { target, passthrough, api } = traits;
   const way = passthrough === null ? api : wayName(passthrough);
   return { body, itemTexts, target: JSON.stringify([target.provider.id, target.baseUrl, way]) };
-}
-
-function same(body: JsonObject): JsonObject {
-  return body;
 }
 
 /** The body with the provider's name of the model, where it has one. */

@@ -78,10 +78,10 @@ const is = (standard: unknown) => (value: unknown) => value === standard;
 const SAMPLING = { class: 'removed', hashed: 'uncounted', prompt: 'flag' } as const;
 const LIMIT = { class: 'limit', hashed: 'uncounted', prompt: 'flag' } as const;
 const ABOUT = { class: 'removed', optional: 'about_request', prompt: 'setting' } as const;
-const TOOLS = {
+const TOOLS: Field = {
   ...{ class: 'kept', prompt: 'setting', isRewritten: true, isEstimated: true, hashed: 'tools' },
   isDefault: isEmptyList,
-} as const;
+};
 const STORED = { reads: 'stored' } as const;
 const SETTING = { prompt: 'setting' } as const;
 const FLAG = { prompt: 'flag' } as const;

@@ -11,14 +11,28 @@ import { TaughtMemory } from './taught-memory.ts';
 
 /** Remembers for an hour which API the refusals of a model named, so that later requests need no second try. The isolate has one. */
 export class ApiMemory {
-  readonly #taught = new TaughtMemory<ChatApi | 'without_summary' | 'other_path'>();
+  readonly #taught = new TaughtMemory<Taught>();
 
-  /** Remembers what a refusal asked for. Refused reasoning says nothing about later requests. */
-  note({ providerId, model, keyId }: ModelOfKey, change: SecondTry, now: number): void {
-    if (change.kind === 'without_reasoning') return;
-    const scope: Scope = change.kind === 'api' ? change.scope : SCOPES[change.kind];
-    const value = change.kind === 'api' ? change.api : change.kind;
-    this.#taught.note(`${providerId}/${model}`, scope, value, keyId, now);
+  /** Remembers what a refusal asked for. */
+  note(model: ModelOfKey, change: SecondTry, now: number): void {
+    const note = (scope: Scope, value: Taught) =>
+      this.#taught.note(nameOfModel(model), scope, value, model.keyId, now);
+    switch (change.kind) {
+      case 'api':
+        if (change.isRemembered !== false) note(change.scope, change.api);
+        return;
+      case 'without_summary':
+        note('summary', change.kind);
+        return;
+      case 'other_path':
+        // Of the other path it is the first one.
+        if (this.isAtOtherPath(model, now)) this.#taught.forget(nameOfModel(model), 'path', model.keyId);
+        else note('path', change.kind);
+        return;
+      // It says nothing about later requests.
+      case 'without_reasoning':
+        return;
+    }
   }
 
   /** The API that a refusal named; undefined if there was none. */
@@ -41,44 +55,34 @@ export class ApiMemory {
     return this.#known(model, 'path', now) !== undefined;
   }
 
-  /** The model is no longer below the other path. */
-  forgetOtherPath({ providerId, model, keyId }: ModelOfKey): void {
-    this.#taught.forget(`${providerId}/${model}`, 'path', keyId);
-  }
-
-  #known(
-    { providerId, model, keyId }: ModelOfKey,
-    scope: Scope,
-    now: number,
-  ): ChatApi | 'without_summary' | 'other_path' | undefined {
-    return this.#taught.isEmpty
-      ? undefined
-      : this.#taught.recall(`${providerId}/${model}`, keyId, now).get(scope);
+  #known(model: ModelOfKey, scope: Scope, now: number): Taught | undefined {
+    if (this.#taught.isEmpty) return undefined;
+    return this.#taught.recall(nameOfModel(model), model.keyId, now).get(scope);
   }
 }
+
+type Taught = ChatApi | 'without_summary' | 'other_path';
+type Scope = 'model' | 'tools' | 'summary' | 'path';
 
 /** A model of a provider, as a key's requests name it. */
 export interface ModelOfKey {
   readonly providerId: string;
   readonly model: string;
+  /** The key of the request, from which others learn only what a second key met. */
   readonly keyId: string;
 }
 
-type Scope = 'model' | 'tools' | 'summary' | 'path';
-
-const SCOPES = { without_summary: 'summary', other_path: 'path' } as const satisfies Record<string, Scope>;
+function nameOfModel({ providerId, model }: ModelOfKey): string {
+  return `${providerId}/${model}`;
+}
 
 /** What is remembered of a statement: words of Weir's tables, numbers, and fingerprints of values. */
 export type LearnedStatement = Pick<Statement, 'finding' | 'conditions'>;
 
 /** A model of a provider, and the way by which its requests are sent: another API has other fields. */
-export interface LearnedScope {
-  readonly providerId: string;
-  readonly model: string;
+export interface LearnedScope extends ModelOfKey {
   /** `chat`, `responses`, or the path of a passthrough with the client's headers that go with it, such as a version. */
   readonly api: string;
-  /** The key of the request, from which others learn only what a second key met. */
-  readonly keyId: string;
 }
 
 /** The isolate has one. A caller with a credential of its own gets another, which is forgotten with the request. */
@@ -88,20 +92,26 @@ export class LearnedRefusals {
 
   /** @returns whether the statement is new */
   note(scope: LearnedScope, { finding, conditions }: LearnedStatement, now: number): boolean {
-    return this.#statements.note(modelOf(scope), nameOf(finding), { finding, conditions }, scope.keyId, now);
+    return this.#statements.note(
+      nameOfScope(scope),
+      nameOf(finding),
+      { finding, conditions },
+      scope.keyId,
+      now,
+    );
   }
 
   /** The statements whose conditions the body meets. */
   recall(scope: LearnedScope, body: JsonObject, now: number): readonly LearnedStatement[] {
     if (this.#statements.isEmpty) return NONE;
-    const recalled = this.#statements.recall(modelOf(scope), scope.keyId, now);
+    const recalled = this.#statements.recall(nameOfScope(scope), scope.keyId, now);
     return [...recalled.values()].filter(({ conditions }) => conditions.every((one) => meets(one, body)));
   }
 
   /** The provider refused a request that a statement had changed. */
   forget(scope: LearnedScope, findings: readonly Finding[]): void {
     for (const finding of findings) {
-      this.#statements.forget(modelOf(scope), nameOf(finding), scope.keyId);
+      this.#statements.forget(nameOfScope(scope), nameOf(finding), scope.keyId);
     }
   }
 }
@@ -109,8 +119,8 @@ export class LearnedRefusals {
 const NONE: readonly LearnedStatement[] = [];
 
 /** The client's headers may be long, and name its user. */
-function modelOf({ providerId, model, api }: LearnedScope): string {
-  return `${providerId}/${model} ${fingerprint(api)}`;
+function nameOfScope(scope: LearnedScope): string {
+  return `${nameOfModel(scope)} ${fingerprint(scope.api)}`;
 }
 
 function nameOf(finding: Finding): string {

@@ -7,12 +7,12 @@ import { valueAt, without, withValue } from './paths.ts';
 /** OpenAI's two names of the limit: the old one, from which every provider's table starts, and the new one. */
 const NAMES = ['max_tokens', 'max_completion_tokens'];
 
-/** The limit in a body in OpenAI's form: null without one, undefined if it is no positive integer. */
+/** The limit in a body in OpenAI's form: null without one, undefined if it is no positive integer. A null is none. */
 export function readOutputLimit(body: JsonObject): number | null | undefined {
   let limit: number | null = null;
   for (const name of NAMES) {
     const value = body[name];
-    if (value === undefined) continue;
+    if (value === undefined || value === null) continue;
     const count = readCount(value) ?? 0;
     if (count === 0) return undefined;
     limit = Math.max(limit ?? 0, count);

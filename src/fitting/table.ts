@@ -1,10 +1,5 @@
 /** Applies the rows of a provider's table: to a body in OpenAI's form, and to one that passes to its provider. */
-import {
-  isAboutRequest,
-  isDefault,
-  isSampling,
-  type TranslationReport,
-} from '../request-translation/dropped-fields.ts';
+import { isDefault, isOptional, type TranslationReport } from '../request-translation/dropped-fields.ts';
 import { reasoningFamily, rewriteEffort } from '../request-translation/effort.ts';
 import type { EffortRules, FieldRule } from '../request-translation/rules.ts';
 import {
@@ -99,8 +94,7 @@ function rewriteFields(body: JsonObject, fields: FieldRules, report: Translation
 function withoutRefusedOptions(body: JsonObject, fields: FieldRules, report: TranslationReport): JsonObject {
   return keepEntries(body, (field, value) => {
     const rule = ownValue(fields, field);
-    const isOptional = isAboutRequest(field) || isSampling(field);
-    if (rule?.kind !== 'refused' || !isOptional || value === null) return true;
+    if (rule?.kind !== 'refused' || !isOptional(field) || value === null) return true;
     return isSent(field, rule, body, report);
   });
 }
@@ -114,7 +108,7 @@ function isSent(
 ): boolean {
   if (rule.when !== undefined && !rule.when(body)) return true;
   if (isDefault(field, body[field], body)) return false;
-  if (isAboutRequest(field) || isSampling(field)) {
+  if (isOptional(field)) {
     if (rule.kind === 'refused') report.drop(field);
     return rule.kind === 'ignored';
   }

@@ -110,14 +110,14 @@ export function isAboutRequest(field: string): boolean {
   return fieldOf(field).optional === 'about_request';
 }
 
-/** Whether the field sets sampling. Clients send these by default, so a refused one is dropped although it changes the output. */
-export function isSampling(field: string): boolean {
-  return fieldOf(field).optional === 'sampling';
+/** Whether a refused field is dropped: it is about the request, or sets sampling, which clients send by default. */
+export function isOptional(field: string): boolean {
+  return fieldOf(field).optional !== undefined;
 }
 
-/** Whether clients copy the key from a response into a later request: dropping it loses nothing, so it is not reported. */
-export function isFromResponse(key: string): boolean {
-  return FROM_RESPONSES.has(key);
+/** Whether dropping a key loses nothing, so that it is not reported: it has no value, or clients copy it from responses. */
+export function losesNothing(key: string, value: unknown): boolean {
+  return value === null || value === undefined || FROM_RESPONSES.has(key);
 }
 
 const FROM_RESPONSES: ReadonlySet<string> = wordSet(`
@@ -159,9 +159,7 @@ export function reportUnreadKeys(
   for (const key of Object.keys(message)) {
     // A message may have any number of keys.
     if (report.hasMaxDropped) return;
-    const value = message[key];
-    const isIgnored = value === null || value === undefined || isFromResponse(key);
-    if (!isIgnored && !read.includes(key)) report.drop(`messages.${key}`);
+    if (!read.includes(key) && !losesNothing(key, message[key])) report.drop(`messages.${key}`);
   }
 }
 

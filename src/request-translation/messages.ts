@@ -19,7 +19,7 @@ import {
   readText,
 } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
-import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
+import { losesNothing, type TranslationReport } from './dropped-fields.ts';
 import type { MessageRules, ReasoningForm, SignaturePlace, SystemRule } from './rules.ts';
 import { moveMediaBehindResults, partsOf, withUniqueIdsInSteps } from './tool-results.ts';
 
@@ -175,8 +175,7 @@ class MessageRewriter {
         ? !refused?.includes(key)
         : keys.includes(key) && (value !== null || key === 'content');
     return keepEntries(object, isKept, (key, value) => {
-      const isSilent = value === null || value === undefined || isFromResponse(key);
-      if (!isSilent) this.#report.drop(`${path}.${key}`);
+      if (!losesNothing(key, value)) this.#report.drop(`${path}.${key}`);
     });
   }
 }

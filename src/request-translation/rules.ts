@@ -252,9 +252,9 @@ export const OPENAI_TOOL_NAMES = /^[a-zA-Z0-9_-]{1,64}$/;
 export const COMPETING_LIMITS = fieldsWhere(({ competesWithLimit }) => competesWithLimit === true);
 
 /** What a deployment (`UNSUPPORTED`) or a request (`x-weir-unsupported`) wants done with fields that a provider does not support (Q8). */
-export type Unsupported = 'auto' | 'drop' | 'refuse';
-export const UNSUPPORTED: readonly [Unsupported, ...Unsupported[]] = ['auto', 'drop', 'refuse'];
+export const UNSUPPORTED = ['auto', 'drop', 'refuse'] as const;
+export type Unsupported = (typeof UNSUPPORTED)[number];
 
 /** Whether a provider that caches only marked prompts gets a mark when the client set none (`PROMPT_CACHE`, A9). */
-export type PromptCache = 'auto' | 'off';
-export const PROMPT_CACHE: readonly [PromptCache, ...PromptCache[]] = ['auto', 'off'];
+export const PROMPT_CACHE = ['auto', 'off'] as const;
+export type PromptCache = (typeof PROMPT_CACHE)[number];

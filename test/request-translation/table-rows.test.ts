@@ -1,7 +1,7 @@
 /** Tests that each row of each provider's table has an effect: a provider with this table accepts what is sent (Q1, Q4-Q6, Q9). */
 import { describe, expect, test } from 'vitest';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
-import { isAboutRequest, isSampling } from '../../src/request-translation/dropped-fields.ts';
+import { isOptional } from '../../src/request-translation/dropped-fields.ts';
 import type { RequestRules } from '../../src/request-translation/rules.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { tableRefusal } from '../../tools/simulator/table.ts';
@@ -51,7 +51,7 @@ describe('a row of a table', () => {
       expect(tableRefusal(rules, requested), `the row ${field} renames nothing`).toContain(field);
       expect(body[rule.to], `${field} has to arrive as ${rule.to}`).toEqual(requested[field]);
     }
-    const isAboutAnswer = !isAboutRequest(field) && !isSampling(field);
+    const isAboutAnswer = !isOptional(field);
     // A field that changes the output is sent, and the client gets the provider's own error (Q6).
     if (rule?.kind === 'refused' && isAboutAnswer) return;
     expect(tableRefusal(rules, body), `${id} would refuse what the row ${field} makes`).toBeUndefined();

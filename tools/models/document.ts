@@ -7,8 +7,7 @@ import { CLAUDE_FAMILIES } from '../../src/providers/anthropic.ts';
 import { GEMINI_FAMILIES } from '../../src/providers/gemini.ts';
 import { PROFILES } from '../../src/providers/index.ts';
 import type { ApiFamily, Profile } from '../../src/providers/provider.ts';
-import { isAboutRequest, isSampling } from '../../src/request-translation/dropped-fields.ts';
-
+import { isOptional } from '../../src/request-translation/dropped-fields.ts';
 import type { FieldRule, ReasoningFamily, RequestRules } from '../../src/request-translation/rules.ts';
 
 const INTRO = `# What models and servers accept
@@ -88,8 +87,7 @@ function profileRow(profile: Profile): readonly (readonly string[])[] {
   if (rules === undefined) return [];
   const { fields, messages } = rules;
   const rows = Object.entries(fields);
-  const isLost = ([field, rule]: [string, FieldRule]) =>
-    rule.kind === 'refused' && (isAboutRequest(field) || isSampling(field));
+  const isLost = ([field, rule]: [string, FieldRule]) => rule.kind === 'refused' && isOptional(field);
   const unsupported = rows.filter(([, { kind }]) => kind === 'refused' || kind === 'ignored');
   const limit = rows.find(([field, { kind }]) => kind === 'renamed' && /^max_/.test(field))?.[1];
   const forms = messages.reasoning.map(({ models, form }) => `\`${form}\`${models === undefined ? '' : '*'}`);

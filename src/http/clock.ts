@@ -27,16 +27,17 @@ export class RequestClock implements Clock {
   }
 
   readonly startTimer = (ms: number, onFire: () => void): (() => void) => {
-    const timer = { at: this.now() + ms, onFire };
+    const now = this.now();
+    const timer = { at: now + ms, onFire };
     this.#timers.add(timer);
-    if (timer.at < this.#firesAt) this.#set(ms);
+    if (timer.at < this.#firesAt) this.#set(ms, now);
     return () => void this.#timers.delete(timer);
   };
 
-  #set(ms: number): void {
+  #set(ms: number, now: number): void {
     this.#cancel();
     const setMs = Math.min(ms, MAX_SET_MS);
-    this.#firesAt = this.now() + setMs;
+    this.#firesAt = now + setMs;
     this.#cancel = this.#clock.startTimer(setMs, () => this.#fire());
   }
 
@@ -48,7 +49,7 @@ export class RequestClock implements Clock {
     const due = [...this.#timers].filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
     for (const timer of due) if (this.#timers.delete(timer)) timer.onFire();
     const next = Math.min(...[...this.#timers].map(({ at }) => at));
-    if (next < this.#firesAt) this.#set(next - now);
+    if (next < this.#firesAt) this.#set(next - now, now);
   }
 }
 

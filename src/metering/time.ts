@@ -1,4 +1,5 @@
 /** Times as records and reports write them: ISO 8601 in UTC, days, and request ids, which contain their time. */
+import { flatText } from '../shared/json.ts';
 
 export const DAY_MS = 86_400_000;
 export const HOUR_MS = 3_600_000;
@@ -22,7 +23,7 @@ export function isoTime(ms: number): string {
     lastPrefix = new Date(ms).toISOString().slice(0, -'000Z'.length);
     lastSecond = second;
   }
-  return `${lastPrefix}${String(Math.floor(ms) - second * SECOND_MS).padStart(3, '0')}Z`;
+  return flatText(lastPrefix, String(Math.floor(ms) - second * SECOND_MS).padStart(3, '0'), 'Z');
 }
 
 /**
@@ -53,7 +54,7 @@ const ZERO_UUID = '00000000-0000-0000-0000-000000000000';
  */
 export function requestId(ms: number, random: string): string {
   const time = ms.toString(16).padStart(TIME_DIGITS, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`;
+  return flatText(time.slice(0, 8), '-', time.slice(8), '-7', random.slice(15));
 }
 
 /** A lower bound: ids of this time or later sort after it or equal it, and ids of earlier times sort before it. */

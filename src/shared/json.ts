@@ -65,6 +65,14 @@ export function readNumber(value: unknown): number | undefined {
   return JSON.isRawJSON(value) ? Number(JSON.stringify(value)) : undefined;
 }
 
+/**
+ * One text of these, for values of JSON. V8 leaves its fast way to write JSON at the first string in parts, which is what `+` and templates
+ * make of 13 characters and more.
+ */
+export function flatText(...parts: readonly string[]): string {
+  return parts.join('');
+}
+
 /** The first candidate that is an object, or an empty object. */
 export function objectOf(...candidates: readonly unknown[]): JsonObject {
   for (const candidate of candidates) if (isObject(candidate)) return candidate;

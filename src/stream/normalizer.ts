@@ -24,7 +24,7 @@ import {
   outputAfterFinish,
 } from '../canonical/upstream-error.ts';
 import type { CountedUsage, Usage } from '../canonical/usage.ts';
-import type { JsonObject } from '../shared/json.ts';
+import { flatText, type JsonObject } from '../shared/json.ts';
 import { type RawText, TextProgress } from './text-progress.ts';
 import { type ToolCallCount, ToolCallRepair } from './tool-calls.ts';
 import type { ChunkContext, OwnName } from './types.ts';
@@ -654,9 +654,9 @@ export class Normalizer {
   #pin(): OutputIdentity {
     const { shape, provider, model, now, random } = this.#context;
     this.#identity ??= {
-      id: this.#id ?? `${shape === 'chat' ? 'chatcmpl' : 'cmpl'}-${random()}`,
+      id: this.#id ?? flatText(shape === 'chat' ? 'chatcmpl' : 'cmpl', '-', random()),
       created: this.#created ?? now(),
-      model: `${provider}/${this.#model ?? model}`,
+      model: flatText(provider, '/', this.#model ?? model),
     };
     return this.#identity;
   }

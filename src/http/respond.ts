@@ -118,6 +118,7 @@ export function pathOf(url: string): string {
   return url.slice(pathStart(url), query < 0 ? url.length : query);
 }
 
+/** Where the path of such a URL begins. */
 export function pathStart(url: string): number {
   return url.indexOf('/', 'https://'.length);
 }

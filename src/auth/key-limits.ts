@@ -182,9 +182,18 @@ export function outputLimitOf(limits: Limits, own: Limits, requested: number | n
   return outputLimit(own, outputLimit(limits, outputLimit(ofTeam, requested)));
 }
 
+/** What was read of limits as KV lists them. A request reads them several times, and an isolate keeps the object of a key for a minute. */
+const readListed = new WeakMap<JsonObject, LimitsResult>();
+
+function listedLimits(limits: JsonObject): LimitsResult {
+  const known = readListed.get(limits) ?? readLimits(limits);
+  readListed.set(limits, known);
+  return known;
+}
+
 /** {@link outputLimitOf} by the limits that KV lists. The key's object decides, and may have newer ones. */
 export function expectedOutputLimit(limits: JsonObject | null): (requested: number | null) => number | null {
-  const parsedLimits = readLimits(limits ?? {});
+  const parsedLimits = listedLimits(limits ?? {});
   if (parsedLimits.kind === 'invalid') return () => null;
   const ofKey = parsedLimits.limits;
   return (requested) => outputLimitOf(ofKey, limitsOfUser(ofKey), requested);
@@ -192,7 +201,7 @@ export function expectedOutputLimit(limits: JsonObject | null): (requested: numb
 
 /** {@link enforcedAround} of limits as they are stored. */
 export function enforcedBudgets(limits: JsonObject | null): readonly Budget[] {
-  const parsedLimits = readLimits(limits ?? {});
+  const parsedLimits = listedLimits(limits ?? {});
   return parsedLimits.kind === 'invalid' ? [] : enforcedAround(parsedLimits.limits);
 }
 

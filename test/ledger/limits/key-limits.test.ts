@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  enforcedBudgets,
   enforcedCurrencies,
   expectedOutputLimit,
   formatAmount,
@@ -119,4 +120,20 @@ test.each([
   ['limits that cannot be read', { rpm: 'x' }, null, null],
 ])('G2 the output limit that a key leaves of a request: %s', (_, fields, requested, expected) => {
   expect(expectedOutputLimit(fields)(requested)).toBe(expected);
+});
+
+test('the limits that KV lists for a key: a request reads them once, however often it asks for them', () => {
+  let reads = 0;
+  const limits = {
+    get budget() {
+      reads++;
+      return { USD: 5 };
+    },
+  };
+  enforcedBudgets(limits);
+  const once = reads;
+  enforcedCurrencies(limits);
+  expectedOutputLimit(limits);
+  expect(enforcedBudgets(limits)).toMatchObject([{ unit: 'USD' }]);
+  expect(reads).toBe(once);
 });

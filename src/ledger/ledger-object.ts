@@ -29,6 +29,7 @@ import {
   type StoredRecordCalls,
   teamIdOf,
 } from './ledger-calls.ts';
+import { forgetTables } from './limits/limit-tables.ts';
 import { PeopleRole } from './people.ts';
 import type { ArchiveBucket } from './records/archive.ts';
 import type { RoomLimits } from './records/key-records.ts';
@@ -71,9 +72,17 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   #portsOf(storage: LedgerStorage): RolePorts {
+    const { sql } = storage;
     return {
-      sql: storage.sql,
-      transaction: (act) => storage.transactionSync(act),
+      sql,
+      transaction: (act) => {
+        try {
+          return storage.transactionSync(act);
+        } catch (error) {
+          forgetTables(sql);
+          throw error;
+        }
+      },
       now: () => Date.now(),
       startTimer: (ms, onFire) => {
         const timer = setTimeout(onFire, ms);
@@ -83,7 +92,9 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       forget: async () => {
         this.#alarm.removed();
         await storage.deleteAlarm();
-        await storage.deleteAll();
+        const deleted = storage.deleteAll();
+        forgetTables(sql);
+        await deleted;
       },
       objects: () => inJurisdiction(this.env.WEIR_LEDGER, this.ctx.id.jurisdiction),
       store: this.env.WEIR_KV ?? null,

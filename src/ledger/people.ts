@@ -14,13 +14,13 @@ import {
 import type { PeopleResult } from '../http/context.ts';
 import { parseJson } from '../shared/json.ts';
 import type { PeopleCalls } from './ledger-calls.ts';
-import { hasTable } from './limits/limit-tables.ts';
+import { createTables, hasTable } from './limits/limit-tables.ts';
 import type { RolePorts } from './roles/ports.ts';
 import type { Role } from './roles/role.ts';
 
 const NAME = 'people';
 /** `rules` is JSON. */
-const TABLE = `CREATE TABLE ${NAME} (team TEXT PRIMARY KEY, rules TEXT NOT NULL) STRICT, WITHOUT ROWID`;
+const TABLE = `CREATE TABLE IF NOT EXISTS ${NAME} (team TEXT PRIMARY KEY, rules TEXT NOT NULL) STRICT, WITHOUT ROWID`;
 
 /** KV accepts one write per second to one entry. */
 const RETRY_DELAYS_MS = [1100, 1100];
@@ -71,7 +71,7 @@ export class PeopleRole implements Role, PeopleCalls {
     if (stored === 'unreadable') throw new Error('What KV has of the people of teams cannot be read');
     transaction(() => {
       if (hasTable(sql, NAME)) return;
-      sql.exec(TABLE);
+      createTables(sql, [TABLE]);
       for (const rules of stored) this.#insert(rules);
     });
   }

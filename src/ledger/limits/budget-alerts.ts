@@ -12,7 +12,14 @@ import { isUnreadable } from '../../canonical/secret.ts';
 import { AUDIT_KEPT_DAYS } from '../../shared/limits.ts';
 import type { Log } from '../../shared/log-event.ts';
 import { type AlertSettings, plainText, sendAlert, wordsOf } from '../alerts/send-alert.ts';
-import { addedTo, type Sql, storedLimits, sumOfPeriod, unreadableReason } from './limit-tables.ts';
+import {
+  addedTo,
+  createTables,
+  type Sql,
+  storedLimits,
+  sumOfPeriod,
+  unreadableReason,
+} from './limit-tables.ts';
 
 export interface AlertPorts {
   /** Of the key; of a team the name of its object. */
@@ -55,7 +62,7 @@ export class BudgetAlerts {
 
   constructor(ports: AlertPorts) {
     this.#ports = ports;
-    ports.sql.exec(TABLE);
+    createTables(ports.sql, [TABLE]);
   }
 
   /** When an alert is to be sent next, in ms since the epoch; null: none is. */

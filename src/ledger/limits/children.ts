@@ -5,6 +5,7 @@ import type { Allowance, Amounts, HeldSum, HolderKind, LeaseMessage, SecondSum }
 import {
   addToWindow,
   correctWindow,
+  createTables,
   HELD_TABLE,
   type HeldByChildren,
   hasTable,
@@ -37,14 +38,14 @@ function tablesOf(child: string): Tables {
   return isShard(child) ? OF_SHARDS : OF_USERS;
 }
 
-function createTables(sql: Sql, { known, held }: Tables): void {
-  sql.exec(
+function createChildTables(sql: Sql, { known, held }: Tables): void {
+  createTables(sql, [
     `CREATE TABLE IF NOT EXISTS ${known} (user TEXT PRIMARY KEY, day TEXT NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID`,
-  );
-  sql.exec(`CREATE TABLE IF NOT EXISTS ${held} (
+    `CREATE TABLE IF NOT EXISTS ${held} (
     user TEXT NOT NULL, day TEXT NOT NULL, currency TEXT NOT NULL, tokens INTEGER NOT NULL, cost INTEGER NOT NULL,
     running INTEGER NOT NULL, requests INTEGER NOT NULL, rate_tokens INTEGER NOT NULL, PRIMARY KEY (user, day, currency)
-  ) WITHOUT ROWID`);
+  ) WITHOUT ROWID`,
+  ]);
 }
 
 type HeldRow = Required<Omit<HeldSum, 'team'>>;
@@ -170,7 +171,7 @@ export class Children {
    */
   register(child: string, limits: Limits, now: number): number | null {
     const tables = tablesOf(child);
-    if (!this.#used.has(tables)) createTables(this.#sql, tables);
+    if (!this.#used.has(tables)) createChildTables(this.#sql, tables);
     this.#used.add(tables);
     const known = this.#find(child);
     const day = dayOf(now);

@@ -1,7 +1,7 @@
 /** What erased users have spent in the current period of their budgets, under keyed hashes, so that an erasure resets no budget. */
 import { budgetsOf, type Limits, limitsOfUser, periodDays, periodEnd } from '../../auth/key-limits.ts';
 import type { ErasedSpent, SpentRow } from './allowance.ts';
-import { hasTable, type Sql } from './limit-tables.ts';
+import { createTables, hasTable, type Sql } from './limit-tables.ts';
 
 const NAME = 'erased_spent';
 /** `until` is null where the period has no end. */
@@ -31,7 +31,7 @@ export function currentSpent(sql: Sql, limits: Limits, now: number): Omit<Erased
 
 /** In the object of a key: remembers what an erased user has spent, in place of an earlier erasure. */
 export function keepSpent(sql: Sql, { hash, rows, until }: ErasedSpent): void {
-  sql.exec(TABLE);
+  createTables(sql, [TABLE]);
   sql.exec(`DELETE FROM ${NAME} WHERE hash = ?`, hash);
   for (const { kind, day, currency, tokens, cost } of rows)
     sql.exec(

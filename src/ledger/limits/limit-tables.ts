@@ -68,12 +68,37 @@ const TABLES = [
 ];
 
 export function createLimitTables(sql: Sql): void {
-  for (const table of TABLES) sql.exec(table);
+  createTables(sql, TABLES);
 }
 
+/** By object, the names of its tables, as they were read after the last change of them. */
+const known = new WeakMap<Sql, ReadonlySet<string>>();
+
+/** Whether an object has a table that {@link createTables} creates. */
 export function hasTable(sql: Sql, name: string): boolean {
-  const query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?";
-  return sql.exec(query, name).toArray().length > 0;
+  const tables = known.get(sql) ?? readTables(sql);
+  known.set(sql, tables);
+  return tables.has(name);
+}
+
+function readTables(sql: Sql): ReadonlySet<string> {
+  const query = "SELECT name FROM sqlite_master WHERE type = 'table'";
+  const rows = sql.exec<{ name: string }>(query).toArray();
+  return new Set(rows.map(({ name }) => name));
+}
+
+const CREATED = /^CREATE TABLE IF NOT EXISTS (\w+)/;
+
+/** Creates those tables that do not exist. @param statements each begins with `CREATE TABLE IF NOT EXISTS` */
+export function createTables(sql: Sql, statements: readonly string[]): void {
+  const missing = statements.filter((statement) => !hasTable(sql, CREATED.exec(statement)?.[1] ?? ''));
+  if (missing.length > 0) forgetTables(sql);
+  for (const statement of missing) sql.exec(statement);
+}
+
+/** Tables may be gone: a transaction was rolled back, or all data of the object is deleted. */
+export function forgetTables(sql: Sql): void {
+  known.delete(sql);
 }
 
 /** The version of the row of limits. Code of an earlier version must not leave out a limit that it does not know. */

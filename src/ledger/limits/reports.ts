@@ -1,6 +1,6 @@
 /** What a holder reports to its parent: a numbered message at a time, which can be repeated as it was. */
 import type { HeldSum, LeaseMessage, ReportedCharge } from './allowance.ts';
-import { hasTable, type Sql } from './limit-tables.ts';
+import { createTables, hasTable, type Sql } from './limit-tables.ts';
 import { runningByTeam, sumsByTeam } from './team-shares.ts';
 
 /**
@@ -82,7 +82,7 @@ export function forgetParent(sql: Sql): void {
 
 /** Whether a shard has charges that its key has not counted. */
 export function hasUnreported(sql: Sql): boolean {
-  for (const table of [LINK, REPORTED]) sql.exec(table);
+  createTables(sql, [LINK, REPORTED]);
   const query = `SELECT 1 FROM (${sumsWithReported(sql)}) WHERE ${DIFFERS} LIMIT 1`;
   return sql.exec(query).toArray().length > 0;
 }
@@ -114,7 +114,7 @@ export class Reports {
 
   /** @param seq of the last message that the parent knows */
   create(seq: number): void {
-    for (const table of [this.#team === null ? LINK : TEAM_LINKS, REPORTED]) this.#sql.exec(table);
+    createTables(this.#sql, [this.#team === null ? LINK : TEAM_LINKS, REPORTED]);
     if (this.#team === null) this.#sql.exec('INSERT OR REPLACE INTO link VALUES (1, ?, 1)', seq);
     else this.#sql.exec('INSERT OR REPLACE INTO team_links VALUES (?, ?, 1, NULL)', this.#team, seq);
   }

@@ -1,6 +1,6 @@
 /** Children that send no messages: what they hold is charged whole, until a later message says what was used. */
 import type { Amounts, ReportedCharge } from './allowance.ts';
-import { HELD_TABLE, hasTable, SHARD_HELD_TABLE, type Sql } from './limit-tables.ts';
+import { createTables, HELD_TABLE, hasTable, SHARD_HELD_TABLE, type Sql } from './limit-tables.ts';
 import { addReported } from './reservations.ts';
 import { TEAM_HELD_TABLE } from './team-shares.ts';
 
@@ -76,7 +76,7 @@ export class SilentChildren {
       }
       this.#dueAt = Math.min(this.#dueAt ?? end, end);
       if (row?.seq === seq) continue;
-      createTables(this.#sql);
+      createTables(this.#sql, TABLES);
       this.#sql.exec('INSERT OR REPLACE INTO heard VALUES (?, ?, ?)', user, seq, since);
     }
     const holders = new Set(holding.map(({ user }) => user));
@@ -94,7 +94,7 @@ export class SilentChildren {
     const [team, values] = table === TEAM_HELD_TABLE ? ['team', []] : ['? AS team', [current]];
     const query = `DELETE FROM ${table} WHERE user = ? RETURNING day, currency, tokens, cost, ${team}`;
     const rows = this.#sql.exec<HeldAmounts>(query, child, ...values).toArray();
-    createTables(this.#sql);
+    createTables(this.#sql, TABLES);
     for (const row of rows) {
       const { day, currency, tokens, cost } = row;
       this.#sql.exec(
@@ -136,8 +136,4 @@ export class SilentChildren {
     this.#heardAt.delete(child);
     if (hasTable(this.#sql, 'heard')) this.#sql.exec('DELETE FROM heard WHERE user = ?', child);
   }
-}
-
-function createTables(sql: Sql): void {
-  for (const table of TABLES) sql.exec(table);
 }

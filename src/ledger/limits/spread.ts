@@ -1,5 +1,5 @@
 /** How the requests of a busy key are spread over shards: by region, as many in each as its rate needs. */
-import { hasTable, type Sql } from './limit-tables.ts';
+import { createTables, hasTable, type Sql } from './limit-tables.ts';
 
 /** The number of shards of each region that has any. */
 export type Spread = Readonly<Record<string, number>>;
@@ -132,7 +132,7 @@ export class KeySpread {
   }
 
   #set(region: string, shards: number): void {
-    for (const table of TABLES) this.#sql.exec(table);
+    createTables(this.#sql, TABLES);
     if (shards === 0) {
       this.#current.delete(region);
       this.#sql.exec('DELETE FROM spread WHERE region = ?', region);
@@ -145,7 +145,7 @@ export class KeySpread {
 
 /** Remembers a shard, so that its records are found. */
 export function keepShard(sql: Sql, name: string): void {
-  for (const table of TABLES) sql.exec(table);
+  createTables(sql, TABLES);
   sql.exec('INSERT OR IGNORE INTO shards VALUES (?)', name);
 }
 

@@ -1,5 +1,5 @@
 /** Which team counts the requests and charges of a key: a request belongs to the team that admitted it, also after the key changes its team. */
-import { HELD_TABLE, hasTable, SHARD_HELD_TABLE, type Sql } from './limit-tables.ts';
+import { createTables, HELD_TABLE, hasTable, SHARD_HELD_TABLE, type Sql } from './limit-tables.ts';
 import { IS_SHARD } from './spread.ts';
 
 /** Stands for the team of a key without one. */
@@ -42,7 +42,7 @@ const HELD = [
 
 /** Creates the tables, for a holder with requests or charges of several teams. */
 export function createTeamTables(sql: Sql): void {
-  for (const table of TABLES) sql.exec(table);
+  createTables(sql, TABLES);
   sql.exec(`INSERT OR IGNORE INTO ${CURRENT} VALUES (1, ?)`, NO_TEAM);
 }
 

@@ -2,7 +2,12 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type LimitsResult, readLimits } from '../../../src/auth/key-limits.ts';
 import { Holder } from '../../../src/ledger/limits/holder.ts';
-import { changeLimits, createLimitTables, type Sql } from '../../../src/ledger/limits/limit-tables.ts';
+import {
+  changeLimits,
+  createLimitTables,
+  forgetTables,
+  type Sql,
+} from '../../../src/ledger/limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from '../../../src/ledger/limits/reservations.ts';
 import type { Charge } from '../../../src/metering/record.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
@@ -40,6 +45,7 @@ export class MemorySql implements Sql {
       "SELECT name FROM sqlite_master WHERE type = 'table'",
     ).toArray();
     for (const { name } of tables) this.exec(`DROP TABLE ${name}`);
+    forgetTables(this);
   }
 
   count(table: string): number {
@@ -76,6 +82,7 @@ export function transaction<Value>(sql: MemorySql, act: () => Value): Value {
     sql.exec('RELEASE act');
     return value;
   } catch (error) {
+    forgetTables(sql);
     sql.exec('ROLLBACK TO act');
     sql.exec('RELEASE act');
     throw error;

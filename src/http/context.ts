@@ -126,6 +126,8 @@ interface RequestState {
   team: string | null;
   /** The request was sent to an upstream, so it has a usage record. */
   isSentOn: boolean;
+  /** The ledger object of the key, or of its shard, that admits the request: its session is compared there. Absent: none yet. */
+  admittedBy?: string;
 }
 
 /** Everything that Weir takes from outside: stores, the network, time, randomness and the log. */

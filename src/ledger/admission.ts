@@ -139,7 +139,7 @@ async function admitEarly(
     limits: listed,
   };
   // The whole request extends this reservation, perhaps from another isolate, which knows no spread.
-  admittedBy.set(context.known, early.keyId);
+  context.known.admittedBy = early.keyId;
   const call = reserveFor(ledger, { ...early, affinity: null }, request);
   // Even if the client disconnects, the result is needed: what is reserved must be released.
   context.waitUntil(call);
@@ -413,7 +413,8 @@ async function reserveInShard(
     const reserved = await client.call(context, keyId, (object) => object.reserve(one));
     return { objectName: keyId, reserved };
   };
-  const region = admittedBy.has(context.known) ? null : (spreads?.regionOf(context.continent) ?? null);
+  const isAdmitted = context.known.admittedBy !== undefined;
+  const region = isAdmitted ? null : (spreads?.regionOf(context.continent) ?? null);
   if (spreads === null || region === null) return reserve(request);
   const { clock } = context.ports;
   const caller = { keyId, region, affinity: affinity ?? request.id };
@@ -438,16 +439,8 @@ async function reserveInShard(
   answer ??= await reserve(spreadRequest);
   if (answer.reserved.kind === 'ok' && 'standing' in answer.reserved.value)
     spreads.learn(keyId, answer.reserved.value.spread, clock.now());
-  admittedBy.set(context.known, answer.objectName);
+  context.known.admittedBy = answer.objectName;
   return answer;
-}
-
-/** The object of the key or the shard that admitted a request: its session is compared there, too. */
-const admittedBy = new WeakMap<RequestContext['known'], string>();
-
-/** The object of the key, or of the shard that admitted the request. */
-export function ledgerOf({ known }: Pick<RequestContext, 'known'>, keyId: string): string {
-  return admittedBy.get(known) ?? keyId;
 }
 
 /**

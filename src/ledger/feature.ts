@@ -16,7 +16,7 @@ import {
 import type { SettingsReader } from '../settings/reader.ts';
 import { callTwice } from '../shared/durable-objects.ts';
 import type { Feature } from '../types.ts';
-import { createAdmit, createAdmitEarly, ledgerOf, settlingRecords } from './admission.ts';
+import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
 import type { OperatorAlert } from './alerts/operator-alerts.ts';
 import { ProviderWatch } from './alerts/provider-watch.ts';
 import type { AlertSettings } from './alerts/send-alert.ts';
@@ -193,7 +193,7 @@ async function sendSummary(ledgers: LedgerNamespace, summary: OperatorAlert | nu
 
 function createCompareCache(client: LedgerClient): CompareCache {
   return async (context, keyId, session, sent) => {
-    const name = ledgerOf(context, keyId);
+    const name = context.known.admittedBy ?? keyId;
     const compared = await client.call(context, name, (object) => object.compareCache(session, sent));
     return compared.kind === 'ok' ? compared.value : null;
   };

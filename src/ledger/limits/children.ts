@@ -310,11 +310,10 @@ export class Children {
     return this.#used.size === 0 ? null : this.#silent.dueAt;
   }
 
-  /** Shards report what they were charged, so that the sums are those of a key without shards. */
+  /** Shards report what they were charged, so that the sums are those of a key without shards. There are at most 512. */
   async reportShards(): Promise<void> {
     if (!this.#used.has(OF_SHARDS)) return;
-    const query = 'SELECT user FROM key_shards LIMIT ?';
-    const shards = this.#sql.exec<{ user: string }>(query, MAX_RETURNING).toArray();
+    const shards = this.#sql.exec<{ user: string }>('SELECT user FROM key_shards').toArray();
     await Promise.all(shards.map(({ user }) => this.#ports.reportCharges(user)));
   }
 

@@ -809,8 +809,7 @@ export class Holder {
     try {
       await lease.report();
       if (lease.isUnreported) return now() + LEASE_MS;
-      // The object of a shard has records.
-      if (this.#ports.level === 'shard') return null;
+      if (this.#ports.level === 'shard') return await this.#closeIdle(lease);
       if (this.#isCopy) return nextExpiry(this.#sql) === null ? await this.#deleteOld(lease) : null;
       if (!this.#isLeaving(team)) return null;
       if (!lease.isEmpty) return now() + RETRY_AFTER_MS;
@@ -819,6 +818,12 @@ export class Holder {
     } catch {
       return now() + RETRY_AFTER_MS;
     }
+  }
+
+  /** A shard without requests is no child of its key until the next one: the key asks it for nothing. Its records stay. */
+  async #closeIdle(lease: ParentLease): Promise<null> {
+    if (nextExpiry(this.#sql) === null && lease.isEmpty) await lease.close();
+    return null;
   }
 
   /** Charges what nothing has settled in time: reservations, and what silent children hold. */

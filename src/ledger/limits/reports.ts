@@ -1,7 +1,7 @@
 /** What a holder reports to its parent: a numbered message at a time, which can be repeated as it was. */
 import type { HeldSum, LeaseMessage, ReportedCharge } from './allowance.ts';
 import { createTables, hasTable, type Sql } from './limit-tables.ts';
-import { runningByTeam, sumsByTeam } from './team-shares.ts';
+import { runningByTeam, spentByTeam, sumsByTeam } from './team-shares.ts';
 
 /**
  * - `link`: the last message to the parent, and whether its answer has arrived: 1, or 0, or -1 if it is one after which the parent forgets
@@ -205,9 +205,11 @@ export class Reports {
       `SELECT team, day, currency, sum(tokens) AS tokens, sum(cost) AS cost, sum(running) AS running, sum(requests) AS requests,
         sum(rate_tokens) AS rate_tokens FROM (
         ${runningByTeam(this.#sql)}
-        UNION ALL SELECT team, day, currency, max(0, tokens - reported_tokens), max(0, cost - reported_cost), 0, 0, 0
-          FROM (${sumsWithReported(this.#sql)})
-          WHERE kind = 'spent' AND (tokens > reported_tokens OR cost > reported_cost)
+        UNION ALL SELECT sums.team, sums.day, sums.currency, max(0, sums.tokens - coalesce(reported.tokens, 0)),
+            max(0, sums.cost - coalesce(reported.cost, 0)), 0, 0, 0
+          FROM (${spentByTeam(this.#sql)}) AS sums LEFT JOIN reported ON reported.kind = ${KIND}
+            AND reported.day = sums.day AND reported.currency = sums.currency
+          WHERE sums.tokens > coalesce(reported.tokens, 0) OR sums.cost > coalesce(reported.cost, 0)
       ) ${this.#row} GROUP BY team, day, currency`,
     );
     return rows.toArray().map(({ team, ...sums }) => ({ ...sums, ...this.#named(team) }));

@@ -71,17 +71,21 @@ export function switchTeam(sql: Sql, team: string): void {
   sql.exec(`UPDATE ${CURRENT} SET team = ?`, team);
 }
 
-/** A query of the part of `spent` and `unreported` that belongs to the current team. @param team what the column `team` of its rows has, in SQL */
-function ownSums(team: string): string {
+/**
+ * A query of the part of `spent` and `unreported` that belongs to the current team.
+ * @param team what the column `team` of its rows has, in SQL
+ * @param all of all teams
+ */
+function ownSums(team: string, all = SUMS): string {
   return `SELECT ${team} AS team, kind, day, currency,
     sums.tokens - coalesce(others.tokens, 0) AS tokens, sums.cost - coalesce(others.cost, 0) AS cost
-    FROM (${SUMS}) AS sums LEFT JOIN (
+    FROM (${all}) AS sums LEFT JOIN (
       SELECT kind, day, currency, sum(tokens) AS tokens, sum(cost) AS cost FROM team_spent GROUP BY kind, day, currency
     ) AS others USING (kind, day, currency)`;
 }
 
-const SUMS = `SELECT 'spent' AS kind, day, currency, tokens, cost FROM spent
-  UNION ALL SELECT 'unreported', day, currency, tokens, cost FROM unreported`;
+const SPENT = "SELECT 'spent' AS kind, day, currency, tokens, cost FROM spent";
+const SUMS = `${SPENT} UNION ALL SELECT 'unreported', day, currency, tokens, cost FROM unreported`;
 
 /** A query of the sums of charges by team, as `team, kind, day, currency, tokens, cost`. */
 export function sumsByTeam(sql: Sql): string {
@@ -91,6 +95,12 @@ export function sumsByTeam(sql: Sql): string {
     return `SELECT '${NO_TEAM}' AS team, * FROM (${SUMS}) UNION ALL ${expired(`'${NO_TEAM}'`)}`;
   return `${ownSums(CURRENT_TEAM)} UNION ALL SELECT team, kind, day, currency, tokens, cost FROM team_spent
     UNION ALL ${expired(`coalesce(${REQUESTS}.team, ${CURRENT_TEAM})`, `LEFT JOIN ${REQUESTS} USING (id)`)}`;
+}
+
+/** Those of the kind `spent`. */
+export function spentByTeam(sql: Sql): string {
+  if (!hasTable(sql, CURRENT)) return `SELECT '${NO_TEAM}' AS team, * FROM (${SPENT})`;
+  return `${ownSums(CURRENT_TEAM, SPENT)} UNION ALL SELECT team, kind, day, currency, tokens, cost FROM team_spent WHERE kind = 'spent'`;
 }
 
 const CURRENT_TEAM = `(SELECT team FROM ${CURRENT})`;

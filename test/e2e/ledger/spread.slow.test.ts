@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { cpuMs } from '../../../bench/load/accounting.ts';
+import { LEASE_MS } from '../../../src/ledger/limits/parent-lease.ts';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
 import { jsonOf } from '../client.ts';
 import { ADMIN_TOKEN } from '../gateway.ts';
@@ -82,6 +83,8 @@ class Run implements AsyncDisposable {
 }
 
 const TOKENS = 10;
+/** One for each region: they are called less than 50 times a second. */
+const SHARDS = 5;
 
 test(`L10 ${REQUESTS} requests of one key from five regions: records, reports and budgets are the sums of the requests`, async () => {
   await using run = await Run.start({ LEDGER: 'object' });
@@ -110,9 +113,13 @@ test(`L10 ${REQUESTS} requests of one key from five regions: records, reports an
       .toSorted()
       .reverse(),
   );
-  // One object would get two calls for each.
-  const calls = Number(await run.object(key.id, 'callCount'));
-  expect(calls).toBeLessThan(REQUESTS);
+  const calls = async () => Number(await run.object(key.id, 'callCount'));
+  const [before, startedAt] = [await calls(), performance.now()];
+  await run.askMany(key, REQUESTS);
+  // On a slow machine a lease runs out before it is used up: a shard returns it, asks for another one, and reports charges.
+  const renewals = SHARDS * 3 * Math.ceil((performance.now() - startedAt) / LEASE_MS);
+  const after = await calls();
+  expect(after - before).toBeLessThanOrEqual(0.1 * REQUESTS + renewals);
 });
 
 test('L10 with LEDGER=kv shards hold the limits, and records are in KV', async () => {

@@ -199,6 +199,44 @@ test('L10 a shard that is silent for longer than a request may take is charged w
   expect(network.standingOf('k').budget).toMatchObject({ spent: 30, reserved: 0, estimated: 0 });
 });
 
+test('L10 a shard that had no requests for 20 minutes is no child of its key until the next one: all that it charges counts', async () => {
+  const { network, names } = spreadKey({ budget: { tokens: 100_000 } }, 1);
+  const [path = ''] = names;
+  const { sql, limits } = network.at('k');
+  const spend = async (id: string, tokens: number) => {
+    await network.reserveAt(path, id);
+    network.settleAt(path, id, tokens);
+    await network.wait(MINUTE);
+  };
+  await spend('a', 30);
+  expect(limits.children.names(9)).toEqual([shardName('EU', 0)]);
+  await network.wait(20 * MINUTE);
+  expect(limits.children.names(9)).toEqual([]);
+  // Its records are still read.
+  expect(knownShards(sql)).toEqual([shardName('EU', 0)]);
+  await spend('b', 40);
+  expect(network.standingOf('k').budget).toMatchObject({ spent: 70, reserved: 0 });
+  expect(limits.children.names(9)).toEqual([shardName('EU', 0)]);
+});
+
+test('L10 a shard whose request has expired stays a child of its key: the late charge counts', async () => {
+  const { network, names } = spreadKey({ budget: { tokens: 100_000 } }, 1);
+  const [path = ''] = names;
+  await network.reserveAt(path, 'a');
+  await network.wait(60 * MINUTE);
+  expect(network.standingOf('k').budget).toMatchObject({ spent: 100, estimated: 100 });
+  network.settleAt(path, 'a', 30);
+  await network.wait(MINUTE);
+  expect(network.standingOf('k').budget).toMatchObject({ spent: 30, reserved: 0, estimated: 0 });
+});
+
+test('L10 the standing of a key with 300 shards has what each of them was charged', async () => {
+  const { network, names, ask } = spreadKey({ budget: { tokens: 1e9 } }, 300);
+  for (const [n, path] of names.entries()) await ask(path, `r${n}`);
+  await network.at('k').limits.children.reportShards();
+  expect(network.standingOf('k').budget?.spent).toBe(300 * 30);
+});
+
 test('L10 a rollback: shards have tables of their own, and those of users are empty', async () => {
   const { network, names } = spreadKey({ budget: { tokens: 100_000 } }, 2);
   await network.reserveAt(names[0] ?? '', 'a');

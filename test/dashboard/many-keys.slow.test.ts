@@ -1,4 +1,4 @@
-/** The page, status and the export with 1,000 keys or people, and 20,000 requests within a day: the sums of the records (L9, D7, L7). */
+/** The page, status and the export with 1,000 keys and people, and 20,000 requests within a day: the sums of the records (L9, D7, L7). */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { callerId } from '../../src/auth/caller-ids.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
@@ -33,50 +33,60 @@ const ACCESS = {
   ACCESS_AUD: 'a'.repeat(64),
 };
 
+/** One ledger for both: a deployment that has changed from keys to Access has callers of each, and its page shows all of them. */
+const now = Date.now();
+let gateway: Gateway;
+let records: readonly UsageRecord[];
+let browser: Browser;
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    entrypoint: '../../tools/simulator/filled-worker.ts',
+    vars: { AUTH: 'keys', LEDGER: 'object' },
+  });
+  const keyIds = await Promise.all(
+    Array.from({ length: KEYS }, async (_, n) =>
+      n % 2 === 0
+        ? n.toString(16).padStart(16, '0')
+        : await callerId('access_user', `p${n}@example.com`, hash),
+    ),
+  );
+  const span = { fromMs: Math.floor(now / HOUR) * HOUR - DAY + HOUR, toMs: now };
+  records = manyRecords(RECORDS, keyIds, span, 1965)
+    .map((one, n) => ({
+      ...one,
+      // Of this day's currency alone, so that the page shows one sum.
+      ...(one.currency !== null && { currency: 'USD' }),
+      user: n % 9 === 0 ? null : `p${n % 700}@example.com`,
+      app: `app-${n % 5}`,
+      session: `s${n % 2500}`,
+      ...(one.status === 'failed' && { fault: 'provider' as const, error: 'upstream_error' }),
+    }))
+    .sort((a, b) => (a.key_id < b.key_id ? -1 : 1));
+  await fill(gateway.url, records);
+  if (hasChromium) browser = await launch();
+});
+afterAll(async () => {
+  if (hasChromium) await browser.close();
+  await gateway[Symbol.asyncDispose]();
+});
+
 describe.each([
   ['keys', { AUTH: 'keys' }],
   ['people of AUTH=access', ACCESS],
-] as const)('L9 %s', (what, auth) => {
-  const now = Date.now();
-  let gateway: Gateway;
-  let records: readonly UsageRecord[];
-  let browser: Browser;
+] as const)('L9 %s', (_, auth) => {
   let page: Page;
+  let context: BrowserContext;
   let complaints: string[];
 
   beforeAll(async () => {
-    gateway = await startGateway({
-      entrypoint: '../../tools/simulator/filled-worker.ts',
-      vars: { ...auth, LEDGER: 'object' },
-    });
-    const keyIds = await Promise.all(
-      Array.from({ length: KEYS }, async (_, n) =>
-        what === 'keys'
-          ? n.toString(16).padStart(16, '0')
-          : await callerId('access_user', `p${n}@example.com`, hash),
-      ),
-    );
-    const span = { fromMs: Math.floor(now / HOUR) * HOUR - DAY + HOUR, toMs: now };
-    records = manyRecords(RECORDS, keyIds, span, 1965)
-      .map((one, n) => ({
-        ...one,
-        // Of this day's currency alone, so that the page shows one sum.
-        ...(one.currency !== null && { currency: 'USD' }),
-        user: n % 9 === 0 ? null : `p${n % 700}@example.com`,
-        app: `app-${n % 5}`,
-        session: `s${n % 2500}`,
-        ...(one.status === 'failed' && { fault: 'provider' as const, error: 'upstream_error' }),
-      }))
-      .sort((a, b) => (a.key_id < b.key_id ? -1 : 1));
-    await fill(gateway.url, records);
+    await gateway.set({ ...auth, LEDGER: 'object' });
     if (!hasChromium) return;
-    browser = await launch();
-    ({ page, complaints } = await open(browser, `${gateway.url}/dashboard`, { timezone: 'UTC' }));
+    ({ page, context, complaints } = await open(browser, `${gateway.url}/dashboard`, { timezone: 'UTC' }));
     await signIn(page, ADMIN_TOKEN);
   });
   afterAll(async () => {
-    if (hasChromium) await browser.close();
-    await gateway[Symbol.asyncDispose]();
+    if (hasChromium) await context.close();
   });
 
   async function get(path: string): Promise<JsonObject> {
@@ -161,6 +171,8 @@ describe.each([
     });
 
     test('the heading of the last 24 hours has all requests', async () => {
+      // The page's clock, so that the hours are those of the records however long the tests before took.
+      await page.clock.setFixedTime(now);
       await page.goto(`${gateway.url}/dashboard#/overview?range=24h`);
       await settle(page);
       const link = page.getByRole('link', { name: 'Requests', exact: true });

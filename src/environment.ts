@@ -19,7 +19,7 @@ import {
 } from './gateway.ts';
 import { type Hooks, NO_HOOKS } from './http/hooks.ts';
 import { log } from './http/log.ts';
-import { written } from './http/respond.ts';
+import { INTERNAL_ERROR, written } from './http/respond.ts';
 import { unusedSettings } from './settings/feature-settings.ts';
 import { optionProblems, withOptions } from './settings/options.ts';
 import {
@@ -149,7 +149,7 @@ function missingArguments(): Response {
 /** A response instead of an exception, which would break the host Worker's other routes. */
 function internalFailure(reason: unknown): Response {
   log({ event: 'internal_error', reason: String(reason) });
-  return written(apiError('internal_error', 'Weir failed on this request; its log has the reason'), NO_ID);
+  return written(INTERNAL_ERROR, NO_ID);
 }
 
 /** The bindings of the core. Features read theirs. */

@@ -1,4 +1,7 @@
-/** Tokens that read usage and call no models, for BI, shared links, and leads of teams, who also manage the keys of their team. KV has their SHA-256 only, apart from the gateway keys. */
+/**
+ * Tokens that read usage and call no models: for BI, shared links, and leads of teams, who also manage the keys of their team. KV has their
+ * SHA-256 only, apart from the gateway keys.
+ */
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import { TOKEN_FILTERS, type TokenFilter, type UsageToken } from './key-views.ts';
 import { type KeyStore, keyId, listEntries, metadataOf, randomSecret, sameDigest, sha256 } from './keys.ts';

@@ -122,7 +122,7 @@ export class AttemptRunner {
     return this.#current?.headers ?? new Headers();
   }
 
-  /** Whether the current target is that of the response: it has output, or no other target can follow. A retry or a changed request goes to the same one. */
+  /** Whether no other target can follow the current one, because it has output or is the last. A retry goes to the same one. */
   get isDecided(): boolean {
     return this.#isServed || this.#current?.hasSuccessor === false || this.request.targets.length === 1;
   }

@@ -47,12 +47,17 @@ function codeOf(answer: Answer): string | null {
   return 'error' in answer ? answer.error.code : answer.code;
 }
 
+export const INTERNAL_ERROR = apiError(
+  'internal_error',
+  'Weir failed on this request; its log has the reason',
+);
+
 /** Logs an unexpected exception. The client gets an error without its details, except that of a wrong `JURISDICTION`. */
 export function internalError({ ports, requestId }: RequestContext, reason: unknown): ApiError {
   const misplaced = placeError(reason);
   if (misplaced !== null) return misplaced;
   ports.log({ event: 'internal_error', request_id: requestId, reason: String(reason) });
-  return apiError('internal_error', 'Weir failed on this request; its log has the reason');
+  return INTERNAL_ERROR;
 }
 
 /** Internal errors and invalid settings have separate log events. */

@@ -1,4 +1,7 @@
-/** OpenAI: chat, legacy completions, and Responses as passthrough. https://platform.openai.com/docs/api-reference (read 2026-11-21). `R` are recorded requests. */
+/**
+ * OpenAI: chat, legacy completions, and Responses as passthrough. https://platform.openai.com/docs/api-reference (read 2026-11-21).
+ * `R` are recorded requests.
+ */
 
 import { rowsOf } from '../fitting/rows.ts';
 import { responsesForm } from '../protocols/openai-responses/request-writer.ts';

@@ -1,4 +1,7 @@
-/** Sends an alert to the operator's URL: signed, with its text in the fields that Slack and Discord read, and again later if the receiver did not accept it (G10). */
+/**
+ * Sends an alert to the operator's URL: signed, with its text in the fields that Slack and Discord read. One that the receiver did not accept
+ * is sent again later (G10).
+ */
 import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../../canonical/secret.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { lazyPattern } from '../../shared/lazy-pattern.ts';

@@ -1,4 +1,7 @@
-/** What a message in blocks cites, as Claude and Converse have it: each text block has the citations of its text. https://platform.claude.com/docs/en/build-with-claude/citations */
+/**
+ * What a message in blocks cites, as Claude and Converse have it: each text block has the citations of its text.
+ * https://platform.claude.com/docs/en/build-with-claude/citations
+ */
 import { MAX_CITATIONS, type Source, sourceOf, urlCitation } from '../../canonical/citations.ts';
 import type { ChoicePart, TextCount } from '../../canonical/part.ts';
 import { isObject, type JsonObject, objectOf, readArray } from '../../shared/json.ts';

@@ -238,10 +238,15 @@ export class AttemptRunner {
     const { alias, context } = this.request;
     const { status, error_code, message, cause } = meter.attempt;
     const line = {
-      ...{ request_id: context.requestId, ...circuitOf(traits.target) },
+      request_id: context.requestId,
+      ...circuitOf(traits.target),
       // Null: for all callers.
-      ...{ key_id: opened.caller, failures: opened.failures, open_until: isoTime(opened.openUntil) },
-      ...{ status, error_code, message: message ?? null },
+      key_id: opened.caller,
+      failures: opened.failures,
+      open_until: isoTime(opened.openUntil),
+      status,
+      error_code,
+      message: message ?? null,
     };
     context.ports.log({ event: 'circuit_opened', ...line, ...(cause !== undefined && { cause }) });
     // A caller's misspelt model is nothing that an operator can mend.
@@ -390,17 +395,19 @@ export class AttemptRunner {
     const { clock } = ports;
     onSent?.(this.meter.interruptedRecord);
     const { current } = this.meter;
+    const sent = request.kind === 'ok' ? request.value : null;
+    const replayable = this.#replayable;
     this.#traits = traits;
-    if (request.kind === 'ok') this.#replayable.secondTries.sent(request.value);
+    if (sent !== null) replayable.secondTries.sent(sent);
     const attempt = new Attempt(this.request, traits, current, {
       hasSuccessor: this.#schedule.hasMore,
       onAnswer: this.#schedule.startWaiting(traits.target, clock.now()),
     });
     this.#current = attempt;
     const send = () => {
-      attempt.send((upstream, signal) => this.#call(request, upstream, signal));
+      attempt.send((signal) => this.#call(request, attempt.upstream, signal));
       // After the request is on its way, so that it does not wait.
-      if (request.kind === 'ok') this.#hashPrompt(request.value, current);
+      if (sent !== null) this.#hashPrompt(sent, current);
     };
     if (this.#span === null) send();
     else {
@@ -409,13 +416,11 @@ export class AttemptRunner {
         send();
       });
     }
-    const replayable = this.#replayable;
     replayable.endWork();
     if (attempt.hasSuccessor) return attempt;
     // Only a refusal can need the body again.
-    const isLarge = request.kind === 'ok' && request.value.json.length > LARGE_BODY_BYTES;
     if (!replayable.readsRefusals) replayable.release(attempt.response);
-    else if (isLarge) {
+    else if (sent !== null && sent.json.length > LARGE_BODY_BYTES) {
       const cancelTimer = clock.startTimer(LARGE_BODY_KEPT_MS, () => replayable.release(attempt.response));
       void attempt.response.then(({ kind }) => {
         cancelTimer();
@@ -478,9 +483,6 @@ interface AttemptOptions {
   readonly onAnswer: (isAnswer: boolean, now: number) => void;
 }
 
-/** Calls the upstream. Never rejects. */
-type Call = (upstream: UpstreamErrorContext, signal: AbortSignal) => Promise<UpstreamResult>;
-
 /** Nothing reads the reason. Without one the runtime would create an exception and its stack for each request. */
 const ABORT_REASON = 'aborted';
 
@@ -518,10 +520,10 @@ export class Attempt {
     this.#onAnswer = onAnswer;
   }
 
-  /** Sends the request. */
-  send(call: Call): void {
+  /** @param call sends the request, and never rejects */
+  send(call: (signal: AbortSignal) => Promise<UpstreamResult>): void {
     const { meter } = this;
-    void call(this.upstream, this.#abort.signal).then((result) => {
+    void call(this.#abort.signal).then((result) => {
       this.#result = result;
       meter.status = result.kind === 'ok' ? result.value.status : result.error.status;
       const { runIdHeader } = this.traits.target.provider;

@@ -77,7 +77,9 @@ export async function respondWithStream(runner: AttemptRunner): Promise<Answer> 
 function logEnded({ request: { context, caller }, meter }: AttemptRunner): void {
   const { ports, requestId } = context;
   ports.log({
-    ...{ event: 'budget_ended', request_id: requestId, key_id: caller.keyId },
+    event: 'budget_ended',
+    request_id: requestId,
+    key_id: caller.keyId,
     output_tokens: meter.seenTokens,
   });
 }

@@ -51,16 +51,11 @@ export function prepareWrite(
 ): Result<(options: WriteOptions) => Result<WrittenRequest, ApiError>, ApiError> {
   const acceptedNames = form.kind === 'native' ? form.toolNames : form.rules.messages.toolNames;
   const { request, names } = withShortToolNames(given, acceptedNames);
-  if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) {
-    const message = `The tool names that ${provider} does not accept have more than ${MAX_TOOL_NAMES_CHARS} characters in total: send fewer or shorter names`;
-    return failure(apiError('invalid_request', message, 'tools'));
-  }
+  if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) return failure(tooLong('tool names', 'names', provider));
   const { write, toolKeys } =
     form.kind === 'native' ? prepareNative(form, request) : prepareChat(form.rules, request);
-  if (sizeOfKeys(toolKeys) > MAX_TOOL_NAMES_CHARS) {
-    const message = `The keys of tools' parameters that ${provider} does not accept have more than ${MAX_TOOL_NAMES_CHARS} characters in total: send fewer or shorter keys`;
-    return failure(apiError('invalid_request', message, 'tools'));
-  }
+  if (sizeOfKeys(toolKeys) > MAX_TOOL_NAMES_CHARS)
+    return failure(tooLong("keys of tools' parameters", 'keys', provider));
   return ok((options) => {
     const report = new TranslationReport(options.provider, options.unsupported, options);
     const body = write(options, report);
@@ -71,6 +66,12 @@ export function prepareWrite(
     };
     return ok({ body, report, ...replaced });
   });
+}
+
+/** They are kept as long as the response, which restores them. */
+function tooLong(what: string, fewer: string, provider: string): ApiError {
+  const message = `The ${what} that ${provider} does not accept have more than ${MAX_TOOL_NAMES_CHARS} characters in total: send fewer or shorter ${fewer}`;
+  return apiError('invalid_request', message, 'tools');
 }
 
 interface Prepared {

@@ -7,7 +7,17 @@ import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { record } from '../metering/records.ts';
 import { overflows, tabTo, violationsInBoth } from './axe.ts';
-import { alter, hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import {
+  alter,
+  chooseAction,
+  hasChromium,
+  type Look,
+  launch,
+  open,
+  settle,
+  signIn,
+  type Watched,
+} from './browser.ts';
 import { ADMIN, type Filled, makeKey, RECORDS, startFilled } from './filled.ts';
 
 const DAY_MS = 86_400_000;
@@ -15,6 +25,8 @@ const DAY_MS = 86_400_000;
 /** The table of keys. */
 interface Shapes {
   readonly heights: readonly number[];
+  /** The height of a line of text. */
+  readonly line: number;
   /** Whether each menu's button is in sight. */
   readonly buttons: readonly boolean[];
   readonly isWider: boolean;
@@ -361,6 +373,57 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
     await filled.gateway.fetch(`/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
   });
 
+  test('D5 a team with people, groups and limits of each key and user; a change removes some; a key joins it by its form', async () => {
+    const { page, context, complaints } = await signedIn('#/keys');
+    const dialog = page.getByRole('dialog');
+    const listed = async () => {
+      const response = await filled.gateway.fetch('/v1/admin/teams', { headers: ADMIN });
+      const { data } = await jsonOf(response);
+      return objectsOf(data).find(({ name }) => name === 'with people');
+    };
+    await page.getByRole('button', { name: 'Create team' }).click();
+    await dialog.getByLabel('Name').fill('with people');
+    await dialog.getByText('People without a key').click();
+    await dialog.getByLabel('People', { exact: true }).fill('*@search.example.com, build-bot');
+    await dialog.getByLabel('Groups').fill('Search Engineers');
+    await dialog.getByLabel('All others whom no team lists').check();
+    await dialog.getByLabel('Limits for each key of the team that sets none').check();
+    const ofKeys = dialog.getByRole('group', { name: 'Limits of each key' });
+    await ofKeys.getByLabel('Requests a minute').fill('60');
+    await ofKeys.getByLabel('Max output tokens').fill('4096');
+    await dialog.getByLabel('Limits for each user of the team').check();
+    await dialog.getByRole('group', { name: 'Budget of each user' }).getByLabel('Amount').fill('20');
+    expect(await violationsInBoth(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Create team' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const made = await listed();
+    expect(made).toMatchObject({
+      ...{ people: ['*@search.example.com', 'build-bot'], groups: ['Search Engineers'], default: true },
+      ...{ per_key: { rpm: 60, max_output_tokens: 4096 } },
+      per_user: { budget: { USD: 20, per: 'month', mode: 'hard' } },
+    });
+    await chooseAction(page, 'Change', 'with people');
+    expect(await dialog.getByLabel('Groups').inputValue()).toBe('Search Engineers');
+    await dialog.getByLabel('Groups').fill('');
+    await dialog.getByLabel('All others whom no team lists').uncheck();
+    await dialog.getByLabel('Limits for each key of the team that sets none').uncheck();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { groups: _, default: __, per_key: ___, ...left } = made ?? {};
+    expect(await listed()).toEqual(left);
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await dialog.getByLabel('Name').fill('of the people');
+    await dialog.getByLabel('Team').selectOption('with people');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('link', { name: 'of the people' }).click();
+    await page.locator('.facts').getByRole('link', { name: 'with people' }).click();
+    await page.locator('.facts', { hasText: 'build-bot' }).waitFor();
+    await page.getByRole('link', { name: 'of the people' }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
   test('D5 a team with keys is not deleted: the dialog says how many', async () => {
     const made = await filled.gateway.post('/v1/admin/teams', { name: 'in use' }, { headers: ADMIN });
     const team = textOf((await jsonOf(made)).id);
@@ -405,6 +468,7 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
           const region = document.querySelector('section[aria-label=Keys]');
           const boxes = (what) => [...region.querySelectorAll(what)].map((one) => one.getBoundingClientRect());
           return {
+            line: Number.parseFloat(getComputedStyle(region.querySelector('td')).lineHeight),
             heights: boxes('tbody tr').map(({ height }) => Math.round(height)),
             buttons: boxes('td.actions > button').map(({ left, right }) => left >= 0 && right <= innerWidth),
             isWider: region.scrollWidth > region.clientWidth + 1,
@@ -413,7 +477,9 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
           };
         })()`,
       );
-      if (width > 640) expect(new Set(shapes.heights).size).toBe(1);
+      expect(new Set(shapes.heights).size).toBe(1);
+      // Two lines.
+      if (width <= 640) expect(shapes.heights[0]).toBeLessThan(3 * shapes.line);
       if (width === 1440) expect(shapes.wider).toBeLessThan(2);
       expect(shapes.overlaps).toBe(0);
       expect(shapes.buttons.every(Boolean)).toBe(true);
@@ -424,7 +490,7 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
       await page
         .locator('tbody tr', { hasText: name.slice(0, 30) })
         .first()
-        .locator('td[data-head="Created"]')
+        .locator('td[data-head="Budget"]')
         .click();
       await page.waitForURL(/#\/keys\?id=/);
       await page.getByText(/of \$300\.00 a month/).waitFor();

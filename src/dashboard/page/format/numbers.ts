@@ -35,6 +35,8 @@ export function times(factor: number): string {
 
 /** From this factor on, a change is a factor, not percents. */
 const MIN_FACTOR = 3;
+/** A smaller change is none. */
+const LEAST_CHANGE = 0.005;
 
 /** How much a value differs from the one before: percents or a factor; for shares, points. Null: too little to be seen. */
 export function change(now: number, before: number, isShare: boolean): string | null {
@@ -42,15 +44,17 @@ export function change(now: number, before: number, isShare: boolean): string | 
     const points = Math.round(Math.abs(now - before) * 100);
     return points === 0 ? null : count(points, 'point');
   }
-  if (before === 0 || now === before) return null;
-  return now / before >= MIN_FACTOR ? `×${two.format(now / before)}` : share(Math.abs(now / before - 1));
+  const part = before === 0 ? 0 : now / before - 1;
+  if (Math.abs(part) < LEAST_CHANGE) return null;
+  return part + 1 >= MIN_FACTOR ? `×${two.format(part + 1)}` : share(Math.abs(part));
 }
 
 export function milliseconds(ms: number | null): string {
   if (ms === null) return NONE;
-  if (ms < 1000) return `${whole.format(Math.round(ms))} ms`;
-  if (ms < 60_000) return `${one.format(ms / 1000)} s`;
-  return `${whole.format(Math.floor(ms / 60_000))} min ${whole.format(Math.round((ms % 60_000) / 1000))} s`;
+  if (Math.round(ms) < 1000) return `${whole.format(Math.round(ms))} ms`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${one.format(ms / 1000)} s`;
+  return `${whole.format(Math.floor(seconds / 60))} min ${whole.format(seconds % 60)} s`;
 }
 
 export function rate(tokensPerSecond: number | null): string {

@@ -33,7 +33,12 @@ export function moment(iso: string): string {
 }
 
 export function exactTime(iso: string): string {
-  return `${exactly[zoneOf()].format(new Date(iso))} ${zoneName(Date.parse(iso))}`;
+  return `${dateAndTime(iso)} ${zoneName(Date.parse(iso))}`;
+}
+
+/** Where the head of the column names the zone. */
+export function dateAndTime(iso: string): string {
+  return exactly[zoneOf()].format(new Date(iso));
 }
 
 export function date(iso: string): string {

@@ -77,6 +77,11 @@ export function Table<Item>(props: TableProps<Item>) {
   const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
   const hasMain = columns.some(({ isMain }) => isMain);
   const canUnfold = hasMain && (unfolds || onOpen === undefined);
+  /** Where the button that unfolds a row is: the first line of a phone has the name. */
+  const headAt = Math.max(
+    0,
+    columns.findIndex(({ look = '', isMain }) => isMain && /\bname\b/.test(look)),
+  );
   const toggle = (id: string) =>
     setUnfolded(
       (before) => new Set(before.has(id) ? [...before].filter((one) => one !== id) : [...before, id]),
@@ -153,12 +158,12 @@ export function Table<Item>(props: TableProps<Item>) {
                   {columns.map(({ head, look = '', cell, value, isMain, unit }, i) => (
                     <td key={head} class={isMain ? `${look} main` : look} data-head={head} data-unit={unit}>
                       {cell === undefined ? value?.(item) : cell(item)}
-                      {canUnfold && i === 0 && (
+                      {canUnfold && i === headAt && (
                         <button
                           type="button"
                           class="narrow unfold quiet"
                           aria-expanded={isUnfolded}
-                          aria-label={`All of ${value?.(item) ?? id}`}
+                          aria-label={`All of ${columns[headAt]?.value?.(item) ?? id}`}
                           onClick={() => toggle(id)}
                         >
                           {isUnfolded ? '−' : '+'}

@@ -20,17 +20,17 @@ import { useSession } from '../../state/session.ts';
 interface BudgetProps {
   readonly of: Pick<Key, 'id' | 'budget'>;
   /** Where its use is read. */
-  readonly path?: '/admin/keys' | '/v1/admin/teams';
+  readonly path: '/admin/keys' | '/v1/admin/teams';
   /** Incremented to load it again. */
   readonly reloads: number;
 }
 
 /** One line, whatever budgets the key has: the one that is nearest to its end. */
 export function BudgetLine(props: BudgetProps) {
-  return props.of.budget === undefined ? <span class="hint">{NONE}</span> : <LoadedLine {...props} />;
+  return props.of.budget === undefined ? <span class="hint">no budget</span> : <LoadedLine {...props} />;
 }
 
-function LoadedLine({ of: key, path = '/admin/keys', reloads }: BudgetProps) {
+function LoadedLine({ of: key, path, reloads }: BudgetProps) {
   const { api } = useSession();
   const { value, problem } = useLoad<LimitUse>(
     (signal) => api.get(`${path}/${key.id}`, {}, signal),

@@ -2,10 +2,11 @@
 import type { Key, Limits, Team } from '../../api/types.ts';
 import { budgetsOf } from './budget.tsx';
 
-/** The texts of the form's fields by their names; empty for none. Limits of each user of the key have names that begin with {@link OF_USERS}. */
+/** The texts of the form's fields by their names; empty for none. The names of limits of each user begin with {@link OF_USERS}, those of limits of each key of a team with {@link OF_KEYS}. */
 export type Draft = Readonly<Record<string, string>>;
 
 export const OF_USERS = 'per_user.';
+export const OF_KEYS = 'per_key.';
 
 /** The limits that are a count. */
 export const COUNTS = {
@@ -18,9 +19,10 @@ export const COUNTS = {
 type Count = keyof typeof COUNTS;
 
 const RATES = ['rpm', 'tpm', 'max_concurrent'] as const;
-/** Those of a key, and those of each of its users. */
+/** Those of a key or a team, those of each key of a team, and those of each user. */
 export const COUNTS_OF: Readonly<Record<string, readonly Count[]>> = {
   '': [...RATES, 'max_output_tokens'],
+  [OF_KEYS]: [...RATES, 'max_output_tokens'],
   [OF_USERS]: [...RATES, 'max_users'],
 };
 
@@ -35,8 +37,14 @@ export function draftOf(key: (Team & Partial<Key>) | null, units: readonly strin
       .map(([name, value]) => `${name}=${value}`)
       .join(', '),
     require_user: key?.require_user ? 'on' : '',
+    team: key?.team ?? '',
+    people: key?.people?.join(', ') ?? '',
+    groups: key?.groups?.join(', ') ?? '',
+    default: key?.default ? 'on' : '',
+    has_key_limits: key?.per_key ? 'on' : '',
     has_user_limits: key?.per_user ? 'on' : '',
     ...limitsDraft('', key ?? {}, units),
+    ...limitsDraft(OF_KEYS, key?.per_key ?? {}, units),
     ...limitsDraft(OF_USERS, key?.per_user ?? {}, units),
   };
 }
@@ -58,6 +66,15 @@ function limitsDraft(prefix: string, limits: OwnLimits, [firstUnit = 'USD']: rea
   return Object.fromEntries(fields.map(([name, value]) => [prefix + name, String(value)]));
 }
 
+/** Names, which may have spaces. Null for none. */
+function namesOf(text = ''): readonly string[] | null {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return names.length === 0 ? null : names;
+}
+
 export function globsOf(text: string): string[] {
   return text.split(/[\s,]+/).filter((glob) => glob !== '');
 }
@@ -72,26 +89,31 @@ export function changesOf(draft: Draft, before: Draft | null): Readonly<Record<s
 
 /** All fields; null for an empty one. */
 function bodyOf(draft: Draft): Record<string, unknown> {
-  const { name = '', models = '', expires, user = '', tags = '', require_user, has_user_limits } = draft;
+  const { name = '', models = '', expires, user = '', tags, require_user } = draft;
   const globs = globsOf(models);
-  const ofUsers = Object.entries(limitsBody(draft, OF_USERS)).filter(([, value]) => value !== null);
-  const pairs = tags
-    .split(',')
-    .filter((tag) => tag.trim() !== '')
-    .map((tag) => {
-      // A value may contain =.
-      const [tagName = '', ...value] = tag.split('=');
-      return [tagName.trim(), value.join('=').trim()];
-    });
+  const limitsOf = (prefix: string, isSet: string | undefined) => {
+    const limits = Object.entries(limitsBody(draft, prefix)).filter(([, value]) => value !== null);
+    return limits.length === 0 || !isSet ? null : Object.fromEntries(limits);
+  };
+  const pairs = namesOf(tags)?.map((tag) => {
+    // A value may contain =.
+    const [tagName = '', ...value] = tag.split('=');
+    return [tagName.trim(), value.join('=').trim()];
+  });
   return {
     name: name.trim(),
     models: globs.length === 0 ? null : globs,
     expires_at: expires === '' ? null : `${expires}T00:00:00Z`,
     user: user.trim() || null,
-    tags: pairs.length === 0 ? null : Object.fromEntries(pairs),
+    tags: pairs === undefined ? null : Object.fromEntries(pairs),
     require_user: require_user === '' ? null : true,
+    team: draft.team || null,
+    people: namesOf(draft.people),
+    groups: namesOf(draft.groups),
+    default: draft.default === '' ? null : true,
     ...limitsBody(draft, ''),
-    per_user: ofUsers.length === 0 || !has_user_limits ? null : Object.fromEntries(ofUsers),
+    per_key: limitsOf(OF_KEYS, draft.has_key_limits),
+    per_user: limitsOf(OF_USERS, draft.has_user_limits),
   };
 }
 

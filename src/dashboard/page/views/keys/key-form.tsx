@@ -7,7 +7,16 @@ import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { failureWords } from '../../parts/problem.tsx';
 import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
-import { COUNTS, COUNTS_OF, changesOf, type Draft, draftOf, globsOf, OF_USERS } from './key-draft.ts';
+import {
+  COUNTS,
+  COUNTS_OF,
+  changesOf,
+  type Draft,
+  draftOf,
+  globsOf,
+  OF_KEYS,
+  OF_USERS,
+} from './key-draft.ts';
 
 interface KeyFormProps<Made> {
   /** Null: a new one. */
@@ -16,11 +25,13 @@ interface KeyFormProps<Made> {
   readonly path: '/admin/keys' | '/v1/admin/teams';
   /** The units for budgets. The key's own unit is offered even if no price uses it. */
   readonly units: readonly string[];
+  /** Those that a key may be in. */
+  readonly teams?: readonly Team[];
   readonly onClose: () => void;
   readonly onDone: (made: Made) => void;
 }
 
-export function KeyForm<Made>({ before, path, units, onClose, onDone }: KeyFormProps<Made>) {
+export function KeyForm<Made>({ before, path, units, teams = [], onClose, onDone }: KeyFormProps<Made>) {
   const isKey = path === '/admin/keys';
   const what = isKey ? 'key' : 'team';
   const { api } = useSession();
@@ -61,8 +72,35 @@ export function KeyForm<Made>({ before, path, units, onClose, onDone }: KeyFormP
             <input type="date" {...inputOf(fields, 'expires', 'expires_at')} />
           </label>
         )}
+        {isKey && teams.length > 0 && (
+          <label>
+            Team
+            <select {...inputOf(fields, 'team')}>
+              <option value="">none</option>
+              {teams.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        {!isKey && <PeopleFields fields={fields} />}
         <BudgetFields fields={fields} prefix="" units={units} />
         <CountFields fields={fields} prefix="" isOfTeam={!isKey} />
+        {!isKey && (
+          <Check
+            fields={fields}
+            name="has_key_limits"
+            label="Limits for each key of the team that sets none"
+          />
+        )}
+        {draft.has_key_limits && (
+          <>
+            <BudgetFields fields={fields} prefix={OF_KEYS} units={units} />
+            <CountFields fields={fields} prefix={OF_KEYS} />
+          </>
+        )}
         <Check fields={fields} name="has_user_limits" label={`Limits for each user of the ${what}`} />
         {draft.has_user_limits && (
           <>
@@ -166,17 +204,44 @@ function ModelsField({ fields }: { fields: Fields }) {
 
 interface LimitFieldsProps {
   readonly fields: Fields;
-  /** Of the names of the fields: empty for the key, {@link OF_USERS} for each of its users. */
+  /** Of the names of the fields: empty for the key or the team itself. */
   readonly prefix: string;
 }
 
+/** Whose limits they are, behind the name of a group of fields. */
+const WHOSE: Readonly<Record<string, string>> = {
+  '': '',
+  [OF_KEYS]: ' of each key',
+  [OF_USERS]: ' of each user',
+};
+
+/** Who falls under a team without a key. */
+function PeopleFields({ fields }: { fields: Fields }) {
+  const { people, groups, default: isDefault } = fields.draft;
+  return (
+    <details open={Boolean(people || groups || isDefault)}>
+      <summary>People without a key, who sign in by Cloudflare Access</summary>
+      <div class="counts">
+        <label>
+          People
+          <input {...inputOf(fields, 'people')} placeholder="*@example.com" spellcheck={false} />
+        </label>
+        <label>
+          Groups
+          <input {...inputOf(fields, 'groups')} placeholder="eng-search, …" spellcheck={false} />
+        </label>
+      </div>
+      <Check fields={fields} name="default" label="All others whom no team lists" />
+    </details>
+  );
+}
+
 function BudgetFields({ fields, prefix, units }: LimitFieldsProps & { units: readonly string[] }) {
-  const isOfKey = prefix === '';
   const unit = `${prefix}unit`;
   return (
     <fieldset class="counts">
       <legend>
-        {isOfKey ? 'Budget' : 'Budget of each user'} <span class="hint">empty for none</span>
+        Budget{WHOSE[prefix]} <span class="hint">empty for none</span>
       </legend>
       <label>
         Amount
@@ -185,7 +250,7 @@ function BudgetFields({ fields, prefix, units }: LimitFieldsProps & { units: rea
           min="0"
           step="any"
           placeholder="none"
-          {...inputOf(fields, `${prefix}amount`, isOfKey ? 'budget' : 'per_user')}
+          {...inputOf(fields, `${prefix}amount`, prefix === '' ? 'budget' : prefix.slice(0, -1))}
         />
       </label>
       <label>
@@ -213,10 +278,10 @@ function BudgetFields({ fields, prefix, units }: LimitFieldsProps & { units: rea
           <option value="warn">Warn only</option>
         </select>
       </label>
-      {isOfKey && (
+      {prefix !== OF_USERS && (
         <label>
           Further budgets
-          <input {...inputOf(fields, 'more')} placeholder="300 USD month, …" spellcheck={false} />
+          <input {...inputOf(fields, `${prefix}more`)} placeholder="300 USD month, …" spellcheck={false} />
         </label>
       )}
     </fieldset>
@@ -227,7 +292,7 @@ function CountFields({ fields, prefix, isOfTeam = false }: LimitFieldsProps & { 
   return (
     <fieldset class="counts">
       <legend>
-        {prefix === '' ? 'Limits' : 'Limits of each user'} <span class="hint">empty for none</span>
+        Limits{WHOSE[prefix]} <span class="hint">empty for none</span>
       </legend>
       {COUNTS_OF[prefix]
         ?.filter((name) => !(isOfTeam && name === 'max_output_tokens'))

@@ -157,7 +157,7 @@ export function People({ of, reloads }: PartProps) {
       ),
       isMain: true,
     },
-    numberColumn('Requests', ({ requests }) => requests),
+    { ...numberColumn<Row>('Requests', ({ requests }) => requests), isMain: true, unit: 'req.' },
     numberColumn(
       'Each request',
       ({ cost, requests }) => (cost[currency] ?? 0) / Math.max(1, requests),

@@ -16,8 +16,8 @@ import { useLoad } from '../../state/load.ts';
 import { goTo, linkTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { isOfLive, LIVE_NAME } from '../live/live-key.ts';
-import { BudgetLine, budgetsOf } from './budget.tsx';
-import { LIMITS, nameColumn } from './columns.tsx';
+import { budgetsOf } from './budget.tsx';
+import { budgetColumn, LIMITS, nameColumn } from './columns.tsx';
 import { KeyForm } from './key-form.tsx';
 import { KeyPage } from './key-page.tsx';
 import { TeamPage, Teams, useTeams } from './teams.tsx';
@@ -101,8 +101,10 @@ export function Keys({ params }: { params: Params }) {
           <p>Clients call this deployment with a key. Each can have its own models, limits and budget.</p>
         </div>
       )}
+      <Teams teams={teams} keys={all} actionsOf={(one) => actionsOfTeam(one, setOpen)} reloads={reloads} />
       {keys.length > 0 && (
         <Table
+          title={teams.length > 0}
           label="Keys"
           columns={columnsOf(keys, setOpen, used, reloads)}
           items={keys}
@@ -113,12 +115,12 @@ export function Keys({ params }: { params: Params }) {
           }
           lookOf={(key) => (isExpired(key) || key.disabled ? 'over' : '')}
           onOpen={({ id }) => goTo('keys', {}, { id })}
+          unfolds
         />
       )}
-      <Teams teams={teams} keys={all} actionsOf={(one) => actionsOfTeam(one, setOpen)} reloads={reloads} />
       <UsageTokens
         tokens={tokens}
-        nameOf={(id) => all.find((key) => key.id === id)?.name || id}
+        nameOf={(id) => [...all, ...teams].find((one) => one.id === id)?.name || id}
         onRevoke={(token) => setOpen({ kind: 'revoke', key: token })}
       />
       <RevokedKeys keys={(value?.revoked ?? []).filter(({ name }) => hasLive || name !== LIVE_NAME)} />
@@ -154,7 +156,7 @@ export function Keys({ params }: { params: Params }) {
         <KeyForm<NewKey>
           before={null}
           path="/admin/keys"
-          units={units}
+          {...{ units, teams }}
           onClose={() => setOpen(null)}
           onDone={(made) => {
             const { key: _, warnings: __, ...listed } = made;
@@ -182,7 +184,7 @@ export function Keys({ params }: { params: Params }) {
         <KeyForm<NewKey>
           before={open.key}
           path="/admin/keys"
-          units={units}
+          {...{ units, teams }}
           onClose={() => setOpen(null)}
           onDone={(changed) => {
             const { warnings, ...listed } = changed;
@@ -385,6 +387,8 @@ function columnsOf(
     {
       head: `Spent, ${USED_DAYS} d`,
       look: 'num',
+      isMain: true,
+      unit: `in ${USED_DAYS} d`,
       value: (key) => spentOf(key)[0]?.[1],
       cell: (key) =>
         spentOf(key)
@@ -400,7 +404,7 @@ function columnsOf(
         return <span class="hint">{lastDays === null ? unknown : `not in ${days} d`}</span>;
       },
     },
-    { head: 'Budget', cell: (key) => <BudgetLine of={key} reloads={reloads} /> },
+    budgetColumn('/admin/keys', reloads),
     LIMITS,
     ...facts.filter(({ value }) => keys.some((key) => value?.(key))),
     {

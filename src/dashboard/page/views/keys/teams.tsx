@@ -8,12 +8,14 @@ import { type Column, Facts, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { goTo, linkTo } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
-import { allLimitsInWords, BudgetLine, limitFacts, TopUps } from './budget.tsx';
-import { LIMITS, nameColumn } from './columns.tsx';
+import { allLimitsInWords, limitFacts, TopUps } from './budget.tsx';
+import { budgetColumn, LIMITS, nameColumn } from './columns.tsx';
 import { Actions, Changes, People } from './key-page.tsx';
 import { Latest } from './latest.tsx';
 
 const PAGE = [20, 50] as const;
+/** Of teams above the keys. */
+const TEAMS_PAGE = [5, 50] as const;
 
 /** All teams; empty while they are loading. */
 export function useTeams(reloads: number): readonly Team[] {
@@ -34,11 +36,8 @@ export function Teams({ teams, keys, actionsOf, reloads }: TeamsProps) {
   const byTeam = Map.groupBy(keys, ({ team }) => team);
   const columns: readonly Column<Team>[] = [
     nameColumn('Team', (team) => linkTo('keys', {}, { team })),
-    { head: 'Keys', look: 'num', value: ({ id }) => byTeam.get(id)?.length ?? 0 },
-    {
-      head: 'Budget',
-      cell: (team) => <BudgetLine of={team} path="/v1/admin/teams" reloads={reloads} />,
-    },
+    { head: 'Keys', look: 'num', isMain: true, unit: 'keys', value: ({ id }) => byTeam.get(id)?.length ?? 0 },
+    budgetColumn('/v1/admin/teams', reloads),
     LIMITS,
     { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
     {
@@ -57,10 +56,11 @@ export function Teams({ teams, keys, actionsOf, reloads }: TeamsProps) {
       label="Teams"
       columns={columns}
       items={teams}
-      page={PAGE}
+      page={TEAMS_PAGE}
       idOf={({ id }) => id}
       searched={({ id, name }) => `${id}\n${name}`}
       onOpen={({ id }) => goTo('keys', {}, { team: id })}
+      unfolds
     />
   );
 }
@@ -82,7 +82,7 @@ export function TeamPage({ of: team, keys, actions, reloads }: TeamPageProps) {
   );
   const columns: readonly Column<Key>[] = [
     nameColumn('Name', (id) => linkTo('keys', {}, { id })),
-    { head: 'Budget', cell: (key) => <BudgetLine of={key} reloads={reloads} /> },
+    budgetColumn('/admin/keys', reloads),
     LIMITS,
   ];
   return (
@@ -111,7 +111,7 @@ export function TeamPage({ of: team, keys, actions, reloads }: TeamPageProps) {
       />
       {standing.value !== null && <TopUps of={standing.value} />}
       {keys.length === 0 ? (
-        <p class="hint">{standing.value === null ? NONE : 'It has no keys yet.'}</p>
+        <p class="hint foot">{standing.value === null ? NONE : 'It has no keys yet.'}</p>
       ) : (
         <Table
           title
@@ -121,6 +121,7 @@ export function TeamPage({ of: team, keys, actions, reloads }: TeamPageProps) {
           page={PAGE}
           idOf={(key) => key.id}
           onOpen={(key) => goTo('keys', {}, { id: key.id })}
+          unfolds
         />
       )}
       <People of={{ team: id }} reloads={reloads} />

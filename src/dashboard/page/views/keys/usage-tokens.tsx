@@ -20,18 +20,20 @@ export function UsageTokens({ tokens, nameOf, onRevoke }: UsageTokensProps) {
   if (tokens.length === 0) return null;
   const filterOf = ({ filter }: UsageToken) =>
     Object.entries(filter ?? {})
-      .map(([name, value]) => `${name} ${name === 'key' ? nameOf(value) : value}`)
+      .map(([name, value]) => `${name} ${nameOf(value)}`)
       .join(', ') || 'all usage';
   const columns: readonly Column<UsageToken>[] = [
     {
       head: 'Name',
       look: 'name',
+      isMain: true,
       value: ({ name }) => name,
       cell: ({ id, name }) => <Name title={id} text={name} />,
     },
     {
       head: 'Reads',
       look: 'limits',
+      isMain: true,
       value: filterOf,
       cell: (token) => <Name text={filterOf(token)} />,
     },
@@ -106,7 +108,7 @@ export function TokenForm({ onClose, onDone }: TokenFormProps) {
     );
   }
   return (
-    <Dialog title="Create token" onClose={onClose}>
+    <Dialog title="Create read-only token" onClose={onClose}>
       <form onSubmit={submit}>
         <p class="hint">
           It reads usage, records, refusals and the list of models, with the ids of keys in place of their
@@ -138,7 +140,7 @@ export function TokenForm({ onClose, onDone }: TokenFormProps) {
           Expires <span class="hint">at the start of the day (UTC); empty for never</span>
           <input type="date" {...field('expires')} />
         </label>
-        <FormEnd failure={failure} action="Create" onClose={onClose} />
+        <FormEnd failure={failure} action="Create token" onClose={onClose} />
       </form>
     </Dialog>
   );

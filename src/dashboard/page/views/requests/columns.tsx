@@ -129,7 +129,7 @@ function Outcome({ of: { status, error_code, attempts = [], cache } }: { of: Usa
   return (
     <>
       <span class={`status ${status}`}>{statusWords(status)}</span>{' '}
-      {called > 1 && <span class="badge">{called} attempts</span>}
+      {called > 1 && <span class="badge">{called} attempts</span>}{' '}
       {cache !== undefined && isBreak(cache.cause) && (
         <span class="badge" title={`${cacheTitle(cache)}. ${cacheAdvice(cache)}`}>
           cache: {cache.cause}

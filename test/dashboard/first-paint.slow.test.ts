@@ -1,4 +1,4 @@
-/** Tests that the page with 10,000 records and 1,000 keys appears as soon as with 100 records, pages its keys, and shows every view (D5, D7). */
+/** Tests that the page with 10,000 records and 1,000 keys appears as soon as with 100 records, holds little more, pages its keys, and shows every view (D5, D7). */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fill } from '../../tools/simulator/demo-records.ts';
@@ -14,6 +14,10 @@ const DAY_MS = 86_400_000;
 /** Of each kind, in turn. The shortest counts, because what delays a paint is the machine. */
 const RUNS = 5;
 const MOST_RATIO = 1.5;
+/** Of the heap with a hundred times the records. */
+const MOST_HEAP_RATIO = 3;
+/** A view that kept what it showed would grow to several times the size. */
+const MOST_GROWTH = 1.25;
 
 /** The first contentful paint of the page, and when what the view shows is there, in ms since its navigation. */
 interface Paint {
@@ -107,6 +111,67 @@ describe.runIf(hasChromium)('the page with much data', () => {
       for (const ratio of ratios()) expect(ratio, JSON.stringify(least)).toBeLessThanOrEqual(MOST_RATIO);
     },
   );
+
+  /** What the page holds after a collection: bytes of its scripts, and nodes of documents. */
+  async function heldBy(page: Page): Promise<{ readonly heap: number; readonly nodes: number }> {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable');
+    await session.send('HeapProfiler.collectGarbage');
+    const { metrics } = await session.send('Performance.getMetrics');
+    await session.detach();
+    const of = (wanted: string) => metrics.find(({ name }) => name === wanted)?.value ?? Number.NaN;
+    return { heap: of('JSHeapUsedSize'), nodes: of('Nodes') };
+  }
+
+  async function visit(page: Page, gateway: Gateway, hash: string): Promise<void> {
+    await page.goto(`${gateway.url}/dashboard${hash}`);
+    await settle(page);
+  }
+
+  test.each([
+    '#/overview?range=30d',
+    '#/overview?range=30d&by=user',
+    '#/requests?range=30d',
+    '#/keys',
+    '#/now',
+  ])(
+    'D7 %s: the page’s heap is at most three times as large with 10,000 records as with 100',
+    async (hash) => {
+      const held = { many: 0, few: 0 };
+      for (const [size, gateway] of [
+        ['few', few],
+        ['many', many],
+      ] as const) {
+        const { page, context } = await signedIn(gateway);
+        await visit(page, gateway, hash);
+        held[size] = (await heldBy(page)).heap;
+        await context.close();
+      }
+      expect(held.many / held.few, JSON.stringify(held)).toBeLessThanOrEqual(MOST_HEAP_RATIO);
+    },
+  );
+
+  test('D7 after eight rounds through the views the page’s heap is no larger than after two', async () => {
+    const { page, context } = await signedIn(few);
+    const round = async () => {
+      for (const hash of [
+        '#/overview?range=30d',
+        '#/now',
+        '#/requests?range=30d',
+        '#/keys',
+        '#/audit',
+        '#/live',
+      ])
+        await visit(page, few, hash);
+    };
+    for (let n = 0; n < 2; n++) await round();
+    const before = await heldBy(page);
+    for (let n = 0; n < 6; n++) await round();
+    const after = await heldBy(page);
+    expect(after.heap / before.heap).toBeLessThanOrEqual(MOST_GROWTH);
+    expect(after.nodes / before.nodes).toBeLessThanOrEqual(MOST_GROWTH);
+    await context.close();
+  });
 
   const rowsOf = (page: Page, label: string) =>
     page.getByRole('region', { name: label, exact: true }).locator('tbody tr');

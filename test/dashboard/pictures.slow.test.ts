@@ -419,7 +419,10 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
     await page.getByRole('link', { name: 'of the people' }).click();
     await page.locator('.facts').getByRole('link', { name: 'with people' }).click();
     await page.locator('.facts', { hasText: 'build-bot' }).waitFor();
-    await page.getByRole('link', { name: 'of the people' }).waitFor();
+    const link = page.getByRole('link', { name: 'of the people' });
+    const key = new URLSearchParams((await link.getAttribute('href'))?.split('?')[1]).get('id');
+    for (const path of [`/admin/keys/${key}`, `/v1/admin/teams/${textOf(made?.id)}`])
+      await filled.gateway.fetch(path, { method: 'DELETE', headers: ADMIN });
     expect(complaints).toEqual([]);
     await context.close();
   });

@@ -149,7 +149,7 @@ describe.runIf(hasChromium)('states', () => {
       await signIn(own.page, ADMIN_TOKEN);
       // Rows grow when their budget and last use are loaded.
       await own.page.locator('.meter').first().waitFor();
-      await own.page.getByText('not in 30 d').first().waitFor();
+      await own.page.getByText('not in 30 d').first().waitFor({ state: 'attached' });
       const button = own.page.getByRole('button', { name: 'Actions of team-a' });
       await button.waitFor();
       // Playwright would scroll to the button. This checks the position without scrolling.

@@ -34,6 +34,8 @@ interface StackProps {
   /** The label of a step on the axis, and its name in the tooltip. Absent: of days and hours. */
   readonly labelOf?: (step: string) => string;
   readonly titleOf?: (step: string) => string;
+  /** The label of a step is its lower bound: it stands at its left edge. */
+  readonly isRange?: boolean;
 }
 
 export function Stack(props: StackProps) {
@@ -48,6 +50,7 @@ export function Stack(props: StackProps) {
     note,
     labelOf = stepLabel,
     titleOf = stepTitle,
+    isRange = false,
   } = props;
   const [box, width] = useWidth<HTMLDivElement>();
   /** The index of the selected step. */
@@ -92,7 +95,11 @@ export function Stack(props: StackProps) {
                 <Bar scale={scale} series={series} at={i} />
               )}
               {scale.hasLabel(i) && (
-                <text x={scale.x(i)} y={scale.height - 4}>
+                <text
+                  x={scale.x(i) + (isRange ? 0 : scale.slot / 2)}
+                  y={scale.height - 4}
+                  text-anchor={isRange ? 'start' : 'middle'}
+                >
                   {labelOf(step)}
                 </text>
               )}
@@ -144,12 +151,16 @@ interface Scale {
 }
 
 function scaleOf(
-  { steps, series, format, isLines, height = 200, axisChars = 0 }: StackProps,
+  { steps, series, format, isLines, isRange, height = 200, axisChars = 0 }: StackProps,
   width: number,
 ): Scale {
   const plot = height - TOP - BOTTOM;
   const sums = steps.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
-  const top = niceTop(Math.max(...(isLines ? series.flatMap(({ values }) => values.map(Number)) : sums), 0));
+  const round = niceTop(
+    Math.max(...(isLines ? series.flatMap(({ values }) => values.map(Number)) : sums), 0),
+  );
+  // Half of a count is one, too.
+  const top = round + (!isLines && sums.every(Number.isInteger) ? round % 2 : 0);
   const ticks = top === 0 ? [0] : [0, top / 2, top];
   const left = Math.ceil(Math.max(axisChars, ...ticks.map((tick) => format(tick).length)) * CHAR_PX) + 10;
   const slot = Math.max(0, width - left) / steps.length;
@@ -159,7 +170,8 @@ function scaleOf(
     ...{ width, height, plot, left, slot, ticks, sums, x },
     gap: Math.min(6, slot * 0.2),
     y: (value) => TOP + plot * (1 - value / (top || 1)),
-    hasLabel: (step) => step % every === 0 && x(step) + LABEL_PX / 2 < width,
+    hasLabel: (step) =>
+      step % every === 0 && x(step) + (isRange ? LABEL_PX / 2 : slot / 2 + LABEL_PX / 3) < width,
   };
 }
 

@@ -2,7 +2,7 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { Api } from '../api/fetch-api.ts';
-import type { Key, KeyStatus, Keys } from '../api/types.ts';
+import type { Key, KeyStatus, Keys, List, Team } from '../api/types.ts';
 import { useLoad } from './load.ts';
 
 export interface Session {
@@ -121,6 +121,13 @@ export function useSession(): SignedInSession {
   const session = useContext(SessionContext);
   if (session === null) throw new Error('Nobody is signed in');
   return session;
+}
+
+/** All teams, for the admin; empty while they are loading. */
+export function useTeams(reloads: number): readonly Team[] {
+  const { api } = useSession();
+  const { value } = useLoad<List<Team>>((signal) => api.get('/v1/admin/teams', {}, signal), [api], reloads);
+  return value?.data ?? [];
 }
 
 /** Records and reports have ids of keys, also of revoked ones. Only the admin may list their names. */

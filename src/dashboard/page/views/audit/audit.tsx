@@ -1,8 +1,8 @@
 /** The view of the audit: which keys were created, changed and revoked, by whom, from what to what. */
 import { useState } from 'preact/hooks';
 import type { AuditEntry, AuditPage } from '../../api/types.ts';
-import { NONE } from '../../format/numbers.ts';
-import { exactTime } from '../../format/times.ts';
+import { amount, NONE } from '../../format/numbers.ts';
+import { dateAndTime, exactTime } from '../../format/times.ts';
 import { isoTime, zoneName } from '../../format/zone.ts';
 import { Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
@@ -10,7 +10,15 @@ import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { goTo, type Params, pick } from '../../state/route.ts';
-import { type KeyNames, useKeyNames, useSession } from '../../state/session.ts';
+import { type KeyNames, useKeyNames, useSession, useTeams } from '../../state/session.ts';
+import { MODES, periodInWords } from '../keys/budget.tsx';
+
+/** The names of keys and of teams. */
+export function useAuditNames(reloads: number): KeyNames {
+  const names = useKeyNames(reloads);
+  const teams = new Map(useTeams(reloads).map(({ id, name }) => [id, name]));
+  return { ...names, nameOf: (id) => teams.get(id) ?? names.nameOf(id) };
+}
 
 const FIRST = 100;
 /** With each click on "Load more", up to the most that one response has. */
@@ -19,7 +27,7 @@ const MAX = 1000;
 
 export function Audit({ params }: { params: Params }) {
   const { api } = useSession();
-  const names = useKeyNames();
+  const names = useAuditNames(0);
   const [limit, setLimit] = useState(FIRST);
   const { key, team } = params;
   const loaded = useLoad<AuditPage>(
@@ -56,7 +64,9 @@ export function Audit({ params }: { params: Params }) {
           columns={columnsOf(names, params)}
           items={entries}
           idOf={({ id }) => id}
-          searched={(entry) => [entry.actor, entry.key_id, nameOf(entry, names), wordsOf(entry)].join('\n')}
+          searched={(entry) =>
+            [entry.actor, entry.key_id, nameOf(entry, names), wordsOf(entry, names)].join('\n')
+          }
           note={
             value?.has_more === true &&
             `Search and order look at the ${entries.length} entries that are loaded.`
@@ -94,11 +104,17 @@ const ACTIONS: Readonly<Record<string, string>> = {
 
 export function columnsOf(names: KeyNames, params: Params): readonly Column<AuditEntry>[] {
   return [
-    { head: `Time (${zoneName()})`, value: ({ time }) => isoTime(time), cell: ({ time }) => exactTime(time) },
+    {
+      head: `Time (${zoneName()})`,
+      isMain: true,
+      value: ({ time }) => isoTime(time),
+      cell: ({ time }) => dateAndTime(time),
+    },
     { head: 'By', look: 'name', value: ({ actor }) => actor, cell: ({ actor }) => <Name text={actor} /> },
     {
-      head: 'Key',
+      head: 'Key or team',
       look: 'name',
+      isMain: true,
       value: (entry) => nameOf(entry, names),
       cell: (entry) =>
         entry.key_id === undefined ? (
@@ -114,14 +130,14 @@ export function columnsOf(names: KeyNames, params: Params): readonly Column<Audi
           </button>
         ),
     },
-    { head: 'What', value: ({ action }) => ACTIONS[action] ?? action },
+    { head: 'What', isMain: true, value: ({ action }) => ACTIONS[action] ?? action },
     {
       head: 'Change',
       look: 'limits',
-      value: wordsOf,
+      value: (entry) => wordsOf(entry, names),
       cell: (entry) => (
         <>
-          {changesOf(entry).map((change) => (
+          {changesOf(entry, names).map((change) => (
             <div key={change}>
               <bdi>{change}</bdi>
             </div>
@@ -136,33 +152,59 @@ export function columnsOf(names: KeyNames, params: Params): readonly Column<Audi
 function nameOf({ key_id, team, before, after }: AuditEntry, { nameOf: currentName }: KeyNames): string {
   const name = after?.name ?? before?.name;
   if (typeof name === 'string' && name !== '') return name;
-  return key_id === undefined ? team : currentName(key_id);
+  return currentName(key_id ?? team);
 }
 
-function wordsOf(entry: AuditEntry): string {
-  return changesOf(entry).join('; ');
+function wordsOf(entry: AuditEntry, names: KeyNames): string {
+  return changesOf(entry, names).join('; ');
 }
 
 /** Fields that every key has, in columns of their own, and those of a top-up that its entry has itself. */
 const SHOWN = ['name', 'created_at'];
 const OF_TOP_UP = ['id', 'time', 'actor'];
 
-function changesOf({ action, before, after }: AuditEntry): readonly string[] {
+function changesOf({ action, before, after }: AuditEntry, { nameOf: named }: KeyNames): readonly string[] {
   const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
   const isChange = action.endsWith('_changed');
   return [...fields].flatMap((field) => {
     const [was, is] = [before?.[field] ?? null, after?.[field] ?? null];
-    if (isChange) return [`${field}: ${written(was)} → ${written(is)}`];
+    const write = (value: unknown) =>
+      field === 'team' && typeof value === 'string' ? named(value) : written(value);
+    if (isChange) return [`${labelOf(field)}: ${write(was)} → ${write(is)}`];
     const isShown = (action === 'budget_added' ? OF_TOP_UP : SHOWN).includes(field);
-    return isShown || (was ?? is) === null ? [] : [`${field}: ${written(was ?? is)}`];
+    return isShown || (was ?? is) === null ? [] : [`${labelOf(field)}: ${write(was ?? is)}`];
   });
 }
 
+/** Fields whose names the API has in other words than people. */
+const LABELS: Readonly<Record<string, string>> = {
+  ...{ rpm: 'requests a minute', tpm: 'tokens a minute', max_concurrent: 'requests at once' },
+  ...{ max_output_tokens: 'max output tokens', max_users: 'users with an allowance of their own' },
+  ...{ per_key: 'each key', per_user: 'each user', require_user: 'requires a user' },
+  ...{ expires_at: 'expires', old_key_expires_at: 'old secret until', add: 'added', per: 'of each' },
+  default: 'people whom no team lists',
+};
+
+function labelOf(field: string): string {
+  return LABELS[field] ?? field;
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT/;
+/** What budgets count. */
+const UNIT = /^([A-Z]{3}|tokens)$/;
+
 function written(value: unknown): string {
   if (value === null || value === undefined) return NONE;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value)) return value.map(written).join(', ');
-  if (typeof value !== 'object') return String(value);
-  return Object.entries(value)
-    .map(([name, one]) => `${name} ${written(one)}`)
-    .join(', ');
+  if (typeof value !== 'object') {
+    const text = String(value);
+    return TIME.test(text) ? exactTime(text) : text;
+  }
+  const { per, mode, ...others }: Readonly<Record<string, unknown>> = { ...value };
+  const parts = Object.entries(others).map(([name, one]) =>
+    UNIT.test(name) ? amount(Number(one), name) : `${labelOf(name)} ${written(one)}`,
+  );
+  const period = typeof per === 'string' ? ` ${periodInWords(per)}` : '';
+  return `${parts.join(', ')}${period}${MODES[String(mode)] ?? ''}`;
 }

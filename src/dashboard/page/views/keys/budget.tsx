@@ -102,7 +102,8 @@ function BudgetBars({ standing, of }: BudgetBarsProps) {
   );
 }
 
-const MODES: Readonly<Record<string, string>> = { warn: ', only warns', running: ', as output runs' };
+/** What a budget does that is not hard. */
+export const MODES: Readonly<Record<string, string>> = { warn: ', only warns', running: ', as output runs' };
 
 function BudgetBar({ budget, of }: { readonly budget: BudgetUse; readonly of: BudgetLimit | undefined }) {
   const { per = 'total', mode = 'hard' } = of ?? {};
@@ -186,6 +187,6 @@ const PERIODS: Readonly<Record<string, string>> = {
   total: 'in total',
 };
 
-function periodInWords(per: string): string {
+export function periodInWords(per: string): string {
   return PERIODS[per] ?? per;
 }

@@ -1,5 +1,6 @@
 /** The page of one key, for the admin: what is left of its limits, who uses it, what was changed, its last requests and failures. */
 import type { AuditPage, Key, KeyStatus, Report, Row } from '../../api/types.ts';
+import { Stack } from '../../charts/stack.tsx';
 import { count, milliseconds, money, NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { utcDayOf } from '../../format/zone.ts';
@@ -8,10 +9,12 @@ import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Facts, numberColumn, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { linkTo } from '../../state/route.ts';
-import { useKeyNames, useSession } from '../../state/session.ts';
-import { columnsOf as auditColumns } from '../audit/audit.tsx';
+import { readRange, reportStep, spanOf, stepsOf } from '../../state/range.ts';
+import { goTo, linkTo, type Params } from '../../state/route.ts';
+import { useSession } from '../../state/session.ts';
+import { columnsOf as auditColumns, useAuditNames } from '../audit/audit.tsx';
 import { currenciesOf } from '../overview/metrics.ts';
+import { sumsOf } from '../overview/series.ts';
 import { allLimitsInWords, limitFacts, TopUps } from './budget.tsx';
 import { Latest } from './latest.tsx';
 
@@ -49,25 +52,28 @@ export function KeyPage({ of: key, teamName, actions, reloads }: KeyPageProps) {
       </h2>
       <Actions of={actions} />
       <Trouble of={standing} />
-      <Facts
-        facts={[
-          ['Id', <bdi class="code">{id}</bdi>],
-          ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
-          key.team !== undefined && [
-            'Team',
-            <a href={linkTo('keys', {}, { team: key.team })}>{teamName ?? key.team}</a>,
-          ],
-          user !== undefined && ['User', <bdi>{user}</bdi>],
-          tagNames.length > 0 && ['Tags', <bdi>{tagNames.join(', ')}</bdi>],
-          ...(standing.value === null ? [] : limitFacts(standing.value, key.budget)),
-          key.max_output_tokens !== undefined && ['Max output tokens', count(key.max_output_tokens)],
-          key.require_user === true && ['Requires', 'a user for each request'],
-          per_user !== undefined && ['Each user', allLimitsInWords(per_user)],
-          ['Created', date(created_at)],
-          ['Expires', expires_at === null ? 'never' : date(expires_at)],
-          key.disabled === true && ['State', 'disabled'],
-        ]}
-      />
+      <div class="beside">
+        <Facts
+          facts={[
+            ['Id', <bdi class="code">{id}</bdi>],
+            ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
+            key.team !== undefined && [
+              'Team',
+              <a href={linkTo('keys', {}, { team: key.team })}>{teamName ?? key.team}</a>,
+            ],
+            user !== undefined && ['User', <bdi>{user}</bdi>],
+            tagNames.length > 0 && ['Tags', <bdi>{tagNames.join(', ')}</bdi>],
+            ...(standing.value === null ? [] : limitFacts(standing.value, key.budget)),
+            key.max_output_tokens !== undefined && ['Max output tokens', count(key.max_output_tokens)],
+            key.require_user === true && ['Requires', 'a user for each request'],
+            per_user !== undefined && ['Each user', allLimitsInWords(per_user)],
+            ['Created', date(created_at)],
+            ['Expires', expires_at === null ? 'never' : date(expires_at)],
+            key.disabled === true && ['State', 'disabled'],
+          ]}
+        />
+        <Spending of={{ key: id }} reloads={reloads} />
+      </div>
       {standing.value !== null && <TopUps of={standing.value} />}
       <Shards of={standing.value?.shards ?? {}} />
       <People of={{ key: id }} reloads={reloads} />
@@ -87,6 +93,39 @@ export function Actions({ of: actions }: { of: readonly Action[] }) {
         </button>
       ))}
     </p>
+  );
+}
+
+interface SpendingProps {
+  /** The filters that select the requests. */
+  readonly of: Params;
+  /** Incremented to load again. */
+  readonly reloads: number;
+}
+
+/** What requests cost on each day; nothing where there were none. */
+export function Spending({ of, reloads }: SpendingProps) {
+  const { api } = useSession();
+  const range = readRange({ range: `${DAYS}d` });
+  const { value, isLoading } = useLoad<Report>(
+    (signal) => api.get('/v1/usage', { ...spanOf(range), ...of, group_by: reportStep(range) }, signal),
+    [api, JSON.stringify([spanOf(range), of])],
+    reloads,
+  );
+  const [currency = 'USD'] = currenciesOf(value?.total);
+  if (value === null) return isLoading ? <div class="chart waiting" /> : null;
+  if (value.data.length === 0) return null;
+  return (
+    <Stack
+      label={`Spend of ${DAYS} days`}
+      steps={stepsOf(range)}
+      series={[
+        { name: 'All', colour: 'c0', values: sumsOf(value.data, range, ({ cost }) => cost[currency] ?? 0) },
+      ]}
+      format={(cost) => money(cost, currency)}
+      isLines={false}
+      onOpen={(day) => goTo('requests', { ...of, from: day, to: day })}
+    />
   );
 }
 
@@ -190,7 +229,7 @@ export function People({ of, reloads }: PartProps) {
 /** The latest changes of a key, or of a team. */
 export function Changes({ of, reloads }: PartProps) {
   const { api } = useSession();
-  const names = useKeyNames(reloads);
+  const names = useAuditNames(reloads);
   const loaded = useLoad<AuditPage>(
     (signal) => api.get('/v1/admin/audit', { limit: CHANGES, ...of }, signal),
     [api, JSON.stringify(of)],
@@ -207,7 +246,7 @@ export function Changes({ of, reloads }: PartProps) {
       {entries.length > 0 && (
         <Table
           label="Changes"
-          columns={auditColumns(names, {}).filter(({ head }) => head !== 'Key')}
+          columns={auditColumns(names, {}).filter(({ head }) => head !== 'Key or team')}
           items={entries}
           idOf={({ id }) => id}
           note={loaded.value?.has_more === true && `The latest ${count(entries.length)}.`}

@@ -14,13 +14,13 @@ import { describe, failureWords, Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { goTo, linkTo, type Params } from '../../state/route.ts';
-import { useSession } from '../../state/session.ts';
+import { useSession, useTeams } from '../../state/session.ts';
 import { isOfLive, LIVE_NAME } from '../live/live-key.ts';
 import { budgetsOf } from './budget.tsx';
 import { budgetColumn, LIMITS, nameColumn } from './columns.tsx';
 import { KeyForm } from './key-form.tsx';
 import { KeyPage } from './key-page.tsx';
-import { TeamPage, Teams, useTeams } from './teams.tsx';
+import { TeamPage, Teams } from './teams.tsx';
 import { TokenForm, UsageTokens } from './usage-tokens.tsx';
 
 type Open =

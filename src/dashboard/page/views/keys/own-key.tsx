@@ -1,4 +1,5 @@
 /** The view of the signed-in key: what is left of its limits, how each client connects, its models, its last requests and failures. */
+import { useState } from 'preact/hooks';
 import { BASE_URL, curlOf } from '../../api/fetch-api.ts';
 import type { KeyStatus, List, Model } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
@@ -12,31 +13,45 @@ import { useLoad } from '../../state/load.ts';
 import { linkTo } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { limitFacts } from './budget.tsx';
+import { Spending } from './key-page.tsx';
 import { Latest } from './latest.tsx';
 
 export function OwnKey() {
   const { api } = useSession();
   const loaded = useLoad<KeyStatus>((signal) => api.get('/v1/key', {}, signal), [api]);
   const models = useLoad<List<Model>>((signal) => api.get('/v1/models', {}, signal), [api]);
-  const { value, isLoading, reload } = loaded;
+  const { value, isLoading } = loaded;
+  const [reloads, setReloads] = useState(0);
+  const reload = () => {
+    loaded.reload();
+    setReloads(reloads + 1);
+  };
   if (value === null) return isLoading ? <p class="hint">Loading …</p> : <Trouble of={loaded} />;
   const { limits, per_user } = value;
   const ids = models.value?.data.map(({ id }) => id) ?? null;
   return (
     <>
       <Trouble of={loaded} />
+      <div class="bar">
+        <button type="button" onClick={reload}>
+          Refresh
+        </button>
+      </div>
       <h2>What is left</h2>
-      <Facts
-        facts={[
-          ['Name', <bdi>{value.name || value.user || value.id}</bdi>],
-          value.team_name !== undefined && ['Team', <bdi>{value.team_name}</bdi>],
-          ['Models', <bdi>{value.models?.join(', ') ?? 'all'}</bdi>],
-          ['Expires', value.expires_at === null ? 'never' : date(value.expires_at)],
-          ...limitFacts(value, limits?.budget),
-          limits?.max_output_tokens && ['Max output tokens', count(limits.max_output_tokens)],
-          limits === null && ['Limits', 'none'],
-        ]}
-      />
+      <div class="beside">
+        <Facts
+          facts={[
+            ['Name', <bdi>{value.name || value.user || value.id}</bdi>],
+            value.team_name !== undefined && ['Team', <bdi>{value.team_name}</bdi>],
+            ['Models', <bdi>{value.models?.join(', ') ?? 'all'}</bdi>],
+            ['Expires', value.expires_at === null ? 'never' : date(value.expires_at)],
+            ...limitFacts(value, limits?.budget),
+            limits?.max_output_tokens && ['Max output tokens', count(limits.max_output_tokens)],
+            limits === null && ['Limits', 'none'],
+          ]}
+        />
+        <Spending of={{}} reloads={reloads} />
+      </div>
       {per_user && (
         <>
           <h2>
@@ -45,15 +60,12 @@ export function OwnKey() {
           <Facts facts={limitFacts(per_user, limits?.per_user?.budget)} />
         </>
       )}
-      <button type="button" onClick={reload}>
-        Refresh
-      </button>
       <Connect model={ids?.[0] ?? 'provider/model'} />
       <h2 class="foot">Models that the key may use</h2>
       {ids === null && models.isLoading && <p class="hint">Loading …</p>}
       {models.problem !== null && <Trouble of={models} />}
       {ids !== null && <Models ids={ids} />}
-      <Latest filters={{}} />
+      <Latest filters={{}} reloads={reloads} />
     </>
   );
 }

@@ -1,5 +1,5 @@
 /** Teams with their budgets as bars, and the page of one: what is left of its limits, its keys, top-ups and changes. */
-import type { Key, List, Team, TeamStatus } from '../../api/types.ts';
+import type { Key, Team, TeamStatus } from '../../api/types.ts';
 import { count, NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { type Action, Menu } from '../../parts/menu.tsx';
@@ -10,19 +10,12 @@ import { goTo, linkTo } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { allLimitsInWords, limitFacts, TopUps } from './budget.tsx';
 import { budgetColumn, LIMITS, nameColumn } from './columns.tsx';
-import { Actions, Changes, People } from './key-page.tsx';
+import { Actions, Changes, People, Spending } from './key-page.tsx';
 import { Latest } from './latest.tsx';
 
 const PAGE = [20, 50] as const;
 /** Of teams above the keys. */
 const TEAMS_PAGE = [5, 50] as const;
-
-/** All teams; empty while they are loading. */
-export function useTeams(reloads: number): readonly Team[] {
-  const { api } = useSession();
-  const { value } = useLoad<List<Team>>((signal) => api.get('/v1/admin/teams', {}, signal), [api], reloads);
-  return value?.data ?? [];
-}
 
 interface TeamsProps {
   readonly teams: readonly Team[];
@@ -95,20 +88,23 @@ export function TeamPage({ of: team, keys, actions, reloads }: TeamPageProps) {
       </h2>
       <Actions of={actions} />
       <Trouble of={standing} />
-      <Facts
-        facts={[
-          ['Id', <bdi class="code">{id}</bdi>],
-          ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
-          ['Keys', count(standing.value?.keys ?? keys.length)],
-          people !== undefined && ['People', <bdi>{people.join(', ')}</bdi>],
-          groups !== undefined && ['Groups', <bdi>{groups.join(', ')}</bdi>],
-          team.default === true && ['Default', 'for people whom no team lists'],
-          ...(standing.value === null ? [] : limitFacts(standing.value, team.budget)),
-          per_key ? ['Each key', allLimitsInWords(per_key)] : false,
-          per_user !== undefined && ['Each user', allLimitsInWords(per_user)],
-          ['Created', date(created_at)],
-        ]}
-      />
+      <div class="beside">
+        <Facts
+          facts={[
+            ['Id', <bdi class="code">{id}</bdi>],
+            ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
+            ['Keys', count(standing.value?.keys ?? keys.length)],
+            people !== undefined && ['People', <bdi>{people.join(', ')}</bdi>],
+            groups !== undefined && ['Groups', <bdi>{groups.join(', ')}</bdi>],
+            team.default === true && ['Default', 'for people whom no team lists'],
+            ...(standing.value === null ? [] : limitFacts(standing.value, team.budget)),
+            per_key ? ['Each key', allLimitsInWords(per_key)] : false,
+            per_user !== undefined && ['Each user', allLimitsInWords(per_user)],
+            ['Created', date(created_at)],
+          ]}
+        />
+        <Spending of={{ team: id }} reloads={reloads} />
+      </div>
       {standing.value !== null && <TopUps of={standing.value} />}
       {keys.length === 0 ? (
         <p class="hint foot">{standing.value === null ? NONE : 'It has no keys yet.'}</p>

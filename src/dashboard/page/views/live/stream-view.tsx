@@ -57,6 +57,7 @@ export function StreamView({ run, spanMs }: StreamViewProps) {
       {run.problem !== null && <ProblemBox problem={run.problem} />}
       <Answer run={run} />
       <Strip frames={run.frames} spanMs={spanMs} firstAt={firstAt} />
+      <p class="hint">Each frame when it arrived, taller if it is larger; grey until the first output.</p>
       <Frames run={run} />
       <p class="hint foot">
         {run.isCut && 'The page keeps the first part of so long a stream. '}

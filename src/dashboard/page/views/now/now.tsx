@@ -9,7 +9,8 @@ import type {
   Report,
   UsageRecord,
 } from '../../api/types.ts';
-import { errorWords } from '../../format/endings.ts';
+import { type Series, Stack } from '../../charts/stack.tsx';
+import { errorWords, STATUSES, statusWords } from '../../format/endings.ts';
 import { compact, count, money, NONE, share, WAITING } from '../../format/numbers.ts';
 import { moment, timeOfDay } from '../../format/times.ts';
 import { zoneName } from '../../format/zone.ts';
@@ -18,9 +19,12 @@ import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { linkTo, type Params } from '../../state/route.ts';
+import { readRange, spanOf, stepsOf } from '../../state/range.ts';
+import { goTo, linkTo, type Params } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
+import { Newest } from '../keys/latest.tsx';
 import { currenciesOf } from '../overview/metrics.ts';
+import { sumsOf } from '../overview/series.ts';
 import { hasFailed } from './anomalies.ts';
 import { Anomalies, minuteOf } from './anomalies-list.tsx';
 import { monthOf, monthSpan } from './month.ts';
@@ -79,7 +83,44 @@ export function Now({ params }: { params: Params }) {
       </div>
       {records !== null && <ErrorTable records={records} />}
       {isAdmin && <Limited refreshes={refreshes} />}
+      <Hours refreshes={refreshes} />
+      <Newest
+        title="Last requests"
+        filters={{}}
+        reloads={refreshes}
+        empty="No requests in the last 30 days"
+      />
     </>
+  );
+}
+
+/** The requests of each of the last hours, by how they ended. */
+function Hours({ refreshes }: { refreshes: number }) {
+  const { api } = useSession();
+  const range = readRange({ range: '24h' });
+  const { value, isLoading } = useLoad<Report>(
+    (signal) => api.get('/v1/usage', { ...spanOf(range), group_by: 'hour,status' }, signal),
+    [api, range.fromMs],
+    refreshes,
+  );
+  // What failed is told above, of the report of the month.
+  if (value === null) return isLoading ? <div class="chart waiting" /> : null;
+  if (value.data.length === 0) return <p class="hint foot">No requests in the last 24 hours</p>;
+  const series = STATUSES.map((status): Series => {
+    const rows = value.data.filter((row) => row.status === status);
+    const values = sumsOf(rows, range, ({ requests }) => requests);
+    return { name: statusWords(status), group: status, colour: `status-${status}`, values };
+  });
+  return (
+    <Stack
+      label="Requests of 24 hours"
+      steps={stepsOf(range)}
+      series={series.filter(({ values }) => values.some(Boolean))}
+      format={compact}
+      isLines={false}
+      onOpen={(hour, status) => goTo('requests', { hour, ...(status !== undefined && { status }) })}
+      hrefOf={(status) => linkTo('requests', { range: '24h', status })}
+    />
   );
 }
 
@@ -300,7 +341,7 @@ function Limited({ refreshes }: { refreshes: number }) {
   if (limited.length === 0) return null;
   return (
     <>
-      <h2 class="foot">In flight, of keys with a limit of requests at once</h2>
+      <h2 class="foot">Requests at once, of keys that have a limit of them</h2>
       <ul class="running">
         {limited.slice(0, MAX_LIMITED).map((key) => (
           <Running key={key.id} of={key} refreshes={refreshes} />

@@ -51,9 +51,9 @@ function spendNote(sums: Sums, currency: string): string | null {
     notes.push(`input ${text(input)}, cached input ${text(cached)}, output ${text(output)}`);
   }
   const estimated = sums.estimated_cost[currency];
-  if (estimated !== undefined && estimated > 0) notes.push(`${money(estimated, currency)} of it estimated`);
+  if (estimated !== undefined && estimated > 0) notes.push(`${money(estimated, currency)} estimated`);
   if (sums.unpriced_requests > 0) notes.push(`${count(sums.unpriced_requests, 'request')} without a price`);
-  return notes.length === 0 ? null : notes.join(', ');
+  return notes.length === 0 ? null : notes.join(' · ');
 }
 
 function headlineOf({ name, lines, valueOf: sumOf }: Metric, sums: Sums, currency: string): number | null {

@@ -146,6 +146,7 @@ function Spread({ of, metric, currency, distribution }: OverTimeProps & { of: ke
       format={compact}
       isLines={false}
       labelOf={(step) => step}
+      isRange
       titleOf={(step) => titles[steps.indexOf(step)] ?? step}
     />
   );

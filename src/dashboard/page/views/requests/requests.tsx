@@ -6,7 +6,7 @@ import { Trouble } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
 import { useLoad, within } from '../../state/load.ts';
 import { readRange, spanOf } from '../../state/range.ts';
-import { goTo, type Params, pick } from '../../state/route.ts';
+import { goTo, linkTo, type Params, pick } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
 import { Refused } from '../overview/refused.tsx';
 import { columnsOf } from './columns.tsx';
@@ -90,6 +90,11 @@ function Records({ params }: { params: Params }) {
             {hasFilters(params) ? 'No requests fit these filters in this range' : 'No requests in this range'}
           </strong>
           <p>Records show up within a minute after a request has ended.</p>
+          {!hasFilters(params) && (
+            <p>
+              <a href={linkTo('live', {})}>Send a request in Live</a>
+            </p>
+          )}
         </div>
       )}
       {isFull && (

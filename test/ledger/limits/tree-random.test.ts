@@ -7,8 +7,9 @@
  */
 import { expect, test } from 'vitest';
 import { type BudgetPeriod, periodName } from '../../../src/auth/key-limits.ts';
+import { HELD_TABLE, hasTable, SHARD_HELD_TABLE } from '../../../src/ledger/limits/limit-tables.ts';
 import { shardName } from '../../../src/ledger/limits/spread.ts';
-import { currentTeam, teamOfRequest } from '../../../src/ledger/limits/team-shares.ts';
+import { currentTeam, TEAM_HELD_TABLE, teamOfRequest } from '../../../src/ledger/limits/team-shares.ts';
 import { addToBudget } from '../../../src/ledger/limits/top-ups.ts';
 import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
@@ -16,7 +17,7 @@ import { HolderNetwork } from './holder-network.ts';
 import { MINUTE } from './memory-sql.ts';
 import { RandomHolders, tick } from './random-holders.ts';
 
-const RUNS = runsOf(4, 150);
+const RUNS = runsOf(4, 1000);
 const STEPS = 25;
 /** Requests of `t/plain` and some of `t/l` have no user with limits of its own. */
 const KEYS = ['t/k', 't/l', 't/plain'];
@@ -270,13 +271,10 @@ class Run extends RandomHolders {
     const { limits, sql } = this.network.at(path);
     if (!limits.isOpen) return sums;
     const per = this.limitOf(path)?.per ?? 'total';
-    const tables = sql
-      .exec<{ name: string }>(
-        "SELECT name FROM sqlite_master WHERE name IN ('held', 'shard_held', 'team_held')",
-      )
-      .toArray();
-    const names = ['spent', 'reservations', ...tables.map(({ name }) => name)];
-    const query = names.map((name) => `SELECT day, tokens FROM ${name}`).join(' UNION ALL ');
+    const tables = [HELD_TABLE, SHARD_HELD_TABLE, TEAM_HELD_TABLE].filter((table) => hasTable(sql, table));
+    const query = ['spent', 'reservations', ...tables]
+      .map((name) => `SELECT day, tokens FROM ${name}`)
+      .join(' UNION ALL ');
     for (const { day, tokens } of sql.exec<{ day: string; tokens: number }>(query).toArray()) {
       const period = periodName(per, Date.parse(day));
       sums.set(period, (sums.get(period) ?? 0) + tokens);

@@ -619,9 +619,20 @@ export function formatAmount(amount: number, unit: BudgetUnit): string {
   return `${sign}${digits.slice(0, -9)}.${fraction} ${unit}`;
 }
 
+const DAY_MS = 86_400_000;
+
+/** The day that was written last, counted from the epoch, and its text: a request of a key with limits writes it several times. */
+let lastDay = Number.NaN;
+let lastDayText = '';
+
 /** The UTC day of a time, such as `2026-11-21`. Spending is stored by day. */
 export function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
+  const day = Math.floor(ms / DAY_MS);
+  if (day !== lastDay) {
+    lastDayText = new Date(ms).toISOString().slice(0, 10);
+    lastDay = day;
+  }
+  return lastDayText;
 }
 
 /** The name of the period at a time: `2026-11-21`, `2026-W47` (ISO 8601), `2026-11` or `total`. */
@@ -638,7 +649,6 @@ export function periodName(per: BudgetPeriod, ms: number): string {
   }
 }
 
-const DAY_MS = 86_400_000;
 const DAYS_OF_WEEK = 7;
 const MONTH_CHARS = 'yyyy-mm'.length;
 

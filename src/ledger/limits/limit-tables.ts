@@ -241,15 +241,15 @@ export function readLimitStatus(
   day: string = dayOf(now),
 ): LimitStatus {
   const { budget, windows, rpm, tpm, maxConcurrent } = limits;
-  const window = rpm === null && tpm === null ? null : SlidingWindow.read(sql, now, held);
+  const rates = rpm === null && tpm === null ? null : readRates(sql, now, held);
   const inPeriod = day === dayOf(now) ? now : Date.parse(day);
   const statusOf = (one: Budget) => readBudgetStatus(sql, one, inPeriod, held);
   return {
     limits,
     budget: budget === null ? null : statusOf(budget),
     ...(windows !== undefined && { windows: windows.map(statusOf) }),
-    requests: rpm === null || window === null ? null : window.rate('requests'),
-    tokens: tpm === null || window === null ? null : window.rate('tokens'),
+    requests: rpm === null || rates === null ? null : rates.requests,
+    tokens: tpm === null || rates === null ? null : rates.tokens,
     running: maxConcurrent === null ? null : countRunning(sql) + held.running,
   };
 }
@@ -323,49 +323,54 @@ export function sumOfPeriod(
 /** The current second and the 60 before it: a request counts for 60 to 61 seconds. */
 export const WINDOW_SECONDS = 61;
 
-interface Second {
-  readonly second: number;
-  readonly requests: number;
-  readonly tokens: number;
+/** What counts in the sliding minute of `rpm` and `tpm`, read as one row: in a busy minute, 61 rows took more than all other statements. */
+function readRates(
+  sql: Sql,
+  now: number,
+  held: HeldByChildren,
+): Readonly<Record<'requests' | 'tokens', RateStatus>> {
+  const query = `SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(tokens), 0) AS tokens,
+    max(CASE WHEN requests > 0 THEN second END) AS last_requests, max(CASE WHEN tokens > 0 THEN second END) AS last_tokens
+    FROM seconds WHERE second > ?`;
+  type Sums = { requests: number; tokens: number; last_requests: number | null; last_tokens: number | null };
+  const [sums] = sql.exec<Sums>(query, lastExpired(now)).toArray();
+  const rate = (used: number, last: number | null, ahead: number): RateStatus => {
+    const lastSecond = ahead > 0 ? secondOf(now) : last;
+    return { used: used + ahead, resetMs: lastSecond === null ? 0 : msUntilExpiry(lastSecond, now) };
+  };
+  return {
+    requests: rate(sums?.requests ?? 0, sums?.last_requests ?? null, held.requests),
+    tokens: rate(sums?.tokens ?? 0, sums?.last_tokens ?? null, held.tokens),
+  };
 }
 
-/** The sliding minute of `rpm` and `tpm`. No 60 seconds contain more than the limit, including a burst around a full minute. */
-export class SlidingWindow {
-  /** The oldest second first. */
-  readonly #seconds: readonly Second[];
-  readonly #now: number;
-
-  private constructor(seconds: readonly Second[], now: number) {
-    this.#seconds = seconds;
-    this.#now = now;
+/**
+ * ms until at most `atMost` count in the sliding minute. No 60 seconds contain more than the limit, including a burst around a full minute.
+ * @param now in ms since the epoch
+ */
+export function waitForRate(
+  sql: Sql,
+  now: number,
+  counted: 'requests' | 'tokens',
+  atMost: number,
+  { requests, tokens }: HeldByChildren = NOTHING_HELD,
+): number {
+  const query = 'SELECT second, requests, tokens FROM seconds WHERE second > ? ORDER BY second';
+  type Second = { second: number; requests: number; tokens: number };
+  const rows = sql.exec<Second>(query, lastExpired(now)).toArray();
+  const seconds = [...rows, { second: secondOf(now), requests, tokens }];
+  let used = seconds.reduce((sum, second) => sum + second[counted], 0);
+  for (const second of seconds) {
+    if (used <= atMost) break;
+    used -= second[counted];
+    if (used <= atMost) return msUntilExpiry(second.second, now);
   }
+  return 0;
+}
 
-  /** @param now in ms since the epoch */
-  static read(sql: Sql, now: number, { requests, tokens }: HeldByChildren = NOTHING_HELD): SlidingWindow {
-    const query = 'SELECT second, requests, tokens FROM seconds WHERE second > ? ORDER BY second';
-    const lastExpired = secondOf(now) - WINDOW_SECONDS;
-    const rows = sql.exec<{ second: number; requests: number; tokens: number }>(query, lastExpired);
-    const isHeld = requests > 0 || tokens > 0;
-    const held = isHeld ? [{ second: secondOf(now), requests, tokens }] : [];
-    return new SlidingWindow([...rows.toArray(), ...held], now);
-  }
-
-  rate(counted: 'requests' | 'tokens'): RateStatus {
-    const used = this.#seconds.reduce((sum, second) => sum + second[counted], 0);
-    const last = this.#seconds.findLast((second) => second[counted] > 0);
-    return { used, resetMs: last === undefined ? 0 : msUntilExpiry(last.second, this.#now) };
-  }
-
-  /** ms until at most `atMost` count. */
-  waitFor(counted: 'requests' | 'tokens', atMost: number): number {
-    let { used } = this.rate(counted);
-    for (const second of this.#seconds) {
-      if (used <= atMost) break;
-      used -= second[counted];
-      if (used <= atMost) return msUntilExpiry(second.second, this.#now);
-    }
-    return 0;
-  }
+/** The last second that no longer counts. */
+function lastExpired(now: number): number {
+  return secondOf(now) - WINDOW_SECONDS;
 }
 
 /** ms until requests of that second no longer count. */

@@ -34,9 +34,9 @@ import {
   type HeldByChildren,
   hadLimits,
   msUntilExpiry,
-  SlidingWindow,
   type Sql,
   secondOf,
+  waitForRate,
 } from './limit-tables.ts';
 import type { Spread } from './spread.ts';
 import {
@@ -400,12 +400,12 @@ function refusedByRates(
     return {
       kind: 'rpm',
       needed: 1,
-      waitMs: SlidingWindow.read(sql, now, held).waitFor('requests', rpm - 1),
+      waitMs: waitForRate(sql, now, 'requests', rpm - 1, held),
     };
   }
   const needed = upperBound.expectedTokens;
   if (tpm !== null && tokens !== null && tokens.used + needed > tpm) {
-    const waitMs = needed > tpm ? null : SlidingWindow.read(sql, now, held).waitFor('tokens', tpm - needed);
+    const waitMs = needed > tpm ? null : waitForRate(sql, now, 'tokens', tpm - needed, held);
     return { kind: 'tpm', needed, waitMs };
   }
   if (maxConcurrent !== null && running !== null && running >= maxConcurrent) {

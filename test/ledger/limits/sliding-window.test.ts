@@ -78,3 +78,18 @@ describe('G2 tpm', () => {
     expect(sql.reserve('a')).toMatchObject({ refusal: { kind: 'tpm', waitMs: null } });
   });
 });
+
+test('G2 a status of a busy minute reads one row of it, not one for each second', () => {
+  const sql = new MemorySql({ rpm: 1000, tpm: 1e6 });
+  for (let second = 0; second < 60; second++) sql.reserve(`r${second}`, {}, NOW + second * 1000);
+  let rows = 0;
+  const counted = {
+    exec: <Row>(query: string, ...bindings: readonly SqlStorageValue[]) => {
+      const found = sql.exec<Row>(query, ...bindings).toArray();
+      if (query.includes('FROM seconds')) rows += found.length;
+      return { toArray: () => found };
+    },
+  };
+  expect(readLimitStatus(counted, NOW + 59_000)).toMatchObject({ requests: { used: 60 } });
+  expect(rows).toBe(1);
+});

@@ -11,7 +11,7 @@ import { ADMIN, makeKey, startFilled } from '../../test/dashboard/filled.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../../test/e2e/gateway.ts';
 import { demoKeys, sendRefused } from '../simulator/demo-fill.ts';
 import { DEMO_SESSION, demoRecords, fill } from '../simulator/demo-records.ts';
-import { decodeObject, type JsonObject, textOf } from '../simulator/json.ts';
+import { decodeObject, type JsonObject, numberOf, objectOf, textOf } from '../simulator/json.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'images');
 /** The README shows this one. */
@@ -28,6 +28,8 @@ const DAY_MS = 86_400_000;
 const SCALE = 40;
 const DEVELOPERS = 'ada grace linus barbara edsger margaret ken radia donald frances dennis adele'.split(' ');
 const CUSTOMERS = 24;
+/** Only a failure reaches it. */
+const MOST_SECONDS = 300;
 /** More than the table of keys shows at first. */
 const KEYS = 60;
 
@@ -101,7 +103,20 @@ async function startMuch(): Promise<Subject> {
     records.map((record) => (record.key_id === agents ? { ...record, team } : record)),
   );
   await sendRefused(gateway.url, key.token);
+  await whenReported(gateway, records.length);
   return { gateway, key, team };
+}
+
+/** Each key tells its directory what it has, which reports are made of: until then a change to the range before is of a part. */
+async function whenReported(gateway: Gateway, requests: number): Promise<void> {
+  const from = new Date(Date.now() - (2 * DAYS + 1) * DAY_MS).toISOString().slice(0, 10);
+  for (let seconds = 0; seconds < MOST_SECONDS; seconds++) {
+    const response = await gateway.fetch(`/v1/usage?from=${from}&group_by=status`, { headers: ADMIN });
+    const total = objectOf(decodeObject(await response.text())?.total);
+    if ((numberOf(total.requests) ?? 0) >= requests) return;
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+  throw new Error(`The reports lack some of ${requests} records`);
 }
 
 /** What only the table of keys and the page of a team need. */

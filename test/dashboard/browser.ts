@@ -21,14 +21,24 @@ const FLAGS = [
   '--disable-sync',
 ];
 
+/** What pages that live for seconds do without. */
+const CHEAP = [
+  // The compiler of hot code takes more time than its code saves.
+  '--js-flags=--no-turbofan',
+  // No renderer in reserve for each context, and no process for a GPU, which there is not.
+  '--renderer-process-limit=1',
+  '--in-process-gpu',
+];
+
 /** For one step of a test. Only a hang reaches it. */
 const PAGE_LIMIT_MS = 300_000;
 
-export function launch(): Promise<Browser> {
+/** @param cheap empty: tests measure the page, in the processes that it has elsewhere */
+export function launch(cheap: readonly string[] = CHEAP): Promise<Browser> {
   return chromium.launch({
     executablePath: EXECUTABLE,
     headless: true,
-    args: FLAGS,
+    args: [...FLAGS, ...cheap],
     timeout: PAGE_LIMIT_MS,
   });
 }

@@ -35,7 +35,7 @@ describe.runIf(hasChromium)('the page with much data', () => {
       entrypoint: '../../tools/simulator/filled-worker.ts',
       vars: { AUTH: 'keys', LEDGER: 'object' },
     };
-    [browser, many, few] = await Promise.all([launch(), startGateway(options), startGateway(options)]);
+    [browser, many, few] = await Promise.all([launch([]), startGateway(options), startGateway(options)]);
     await fillGateway(many, KEYS, RECORDS);
     await fillGateway(few, FEW_KEYS, FEW_RECORDS);
   });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { hasChromium, launch, open, settle, signIn } from '../../test/dashboard/browser.ts';
-import { ADMIN, makeKey, startFilled } from '../../test/dashboard/filled.ts';
+import { ADMIN, makeKey, RECORDS, startFilled } from '../../test/dashboard/filled.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../../test/e2e/gateway.ts';
 import { demoKeys, sendRefused } from '../simulator/demo-fill.ts';
 import { DEMO_SESSION, demoRecords, fill } from '../simulator/demo-records.ts';
@@ -103,7 +103,7 @@ async function startMuch(): Promise<Subject> {
     records.map((record) => (record.key_id === agents ? { ...record, team } : record)),
   );
   await sendRefused(gateway.url, key.token);
-  await whenReported(gateway, records.length);
+  await whenReported(gateway, RECORDS + records.length);
   return { gateway, key, team };
 }
 

@@ -817,7 +817,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     const [[code]] = failed as [[string, number]];
     const row = table.locator('tbody tr', { has: page.getByText(code, { exact: true }) });
     await row.locator('.failed a').first().click();
-    await page.getByRole('region', { name: 'Requests' }).waitFor();
+    await page.getByRole('region', { name: 'Requests', exact: true }).waitFor();
     expect(decodeURIComponent(new URL(page.url()).hash)).toContain(`error=${code}`);
     expect(complaints).toEqual([]);
     await context.close();

@@ -1,4 +1,7 @@
-/** Generates the stream of Bedrock's Converse for the bench, modelled on the recording shared/streams/bedrock bedrock--nova-text: messages with padding. */
+/**
+ * Generates the stream of Bedrock's Converse for the bench, modelled on the recording shared/streams/bedrock
+ * bedrock--nova-text: messages with padding.
+ */
 import { eventStreamMessage } from '../tools/simulator/eventstream.ts';
 
 function message(type: string, payload: object): Buffer {

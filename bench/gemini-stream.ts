@@ -1,4 +1,7 @@
-/** Generates Gemini's stream for the bench, modelled on the recording shared/streams gemini--text-crlf: a blank after each colon, CRLF, no `[DONE]`. */
+/**
+ * Generates Gemini's stream for the bench, modelled on the recording shared/streams gemini--text-crlf: a blank after
+ * each colon, CRLF, no `[DONE]`.
+ */
 
 /** The token counts grow with each event. */
 export function geminiText(text: string, at = 7, finishReason?: string): string {

@@ -1,4 +1,7 @@
-/** Generates OpenAI's Responses stream for the bench, modelled on recordings: named and numbered events, deltas padded to hide their length. */
+/**
+ * Generates OpenAI's Responses stream for the bench, modelled on recordings: named and numbered events, deltas padded
+ * to hide their length.
+ */
 
 const RESPONSE = {
   id: 'resp_0a6fc3349e38704d016a3c120ac63c819e941b6f18b7170ff4',

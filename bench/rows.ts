@@ -219,7 +219,8 @@ export const ROWS: readonly Row[] = [
     sections: ['bulk', 'paced'],
     path: '/v1/messages',
   }),
-  // The Responses stream measures the passthrough. DeepSeek's stream uses a provider with chat only, because DeepSeek supports both protocols.
+  // The Responses stream measures the passthrough. DeepSeek's stream uses a provider with chat only, because DeepSeek
+  // supports both protocols.
   weir('weir-responses', 'Weir, called by a client of Responses', {
     treatment: 'responses',
     sections: ['bulk', 'paced'],
@@ -332,7 +333,10 @@ export function requestedRows(names: readonly string[], base: string | null): Ro
   });
 }
 
-/** Rows that parse streams read only OpenAI's chat. Weir and rows that pass bytes through take the others too; the Responses stream needs Weir's passthrough. */
+/**
+ * Rows that parse streams read only OpenAI's chat. Weir and rows that pass bytes through take the others too; the
+ * Responses stream needs Weir's passthrough.
+ */
 export function takes({ treatment, isWeir, onlyStream, unknownStreams }: Row, stream: StreamName): boolean {
   if (unknownStreams.includes(stream)) return false;
   if (onlyStream !== undefined) return stream === onlyStream;

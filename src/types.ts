@@ -101,7 +101,10 @@ export interface Handlers<Env = unknown> {
    * so that the queue retries.
    */
   readonly queue: (batch: WorkerBatch, env: Env) => Promise<void>;
-  /** Stores usage records whose ledger object was unreachable before, and on Mondays sends the weekly summary, for `ledger()`. Run it once a day with the controller. */
+  /**
+   * Stores usage records whose ledger object was unreachable before, and on Mondays sends the weekly summary, for
+   * `ledger()`. Run it once a day with the controller.
+   */
   readonly scheduled: (controller: unknown, env: Env) => Promise<void>;
 }
 

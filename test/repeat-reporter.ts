@@ -1,4 +1,7 @@
-/** Vitest's reporter that ends with one line for each failed test: the command that repeats it alone, the time that it took, and its limit. */
+/**
+ * Vitest's reporter that ends with one line for each failed test: the command that repeats it alone, the time that it
+ * took, and its limit.
+ */
 import { relative } from 'node:path';
 import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node';
 import { SEED } from './random-run.ts';

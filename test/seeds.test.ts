@@ -1,7 +1,8 @@
 /**
- * Guards what the product was asked for: five documents (`../shared/seeds`, "seed 000" to "seed 004"). Their streams are fixtures whose
- * `about` names the seed, and which the contract suite plays. Here stands a digest of each document's fixtures, so that a change of one of
- * them is a decision; then their request fields and their errors. Where the documents are beside the clone, no example of theirs is missing.
+ * Guards what the product was asked for: five documents (`../shared/seeds`, "seed 000" to "seed 004"). Their streams
+ * are fixtures whose `about` names the seed, and which the contract suite plays. Here stands a digest of each
+ * document's fixtures, so that a change of one of them is a decision; then their request fields and their errors. Where
+ * the documents are beside the clone, no example of theirs is missing.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

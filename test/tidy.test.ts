@@ -252,6 +252,11 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
     expect(source.text).toMatch(/^\/\*\*[^@]+?\*\/\n/);
   });
 
+  test('has comments of at most 140 characters a line, except tables', () => {
+    const comments = source.text.split('\n').filter((line) => /^\s*(\/\*\*|\/\/|\*) (?!\|)/.test(line));
+    expect(comments.filter((line) => line.length > 140)).toEqual([]);
+  });
+
   test('has no any, and no `as` that is not marked as the end of a decoding', () => {
     const lines = source.code.split('\n').filter((line) => !/^\s*(import|export) /.test(line));
     expect(lines.filter((line) => /\bany\b/.test(line))).toEqual([]);

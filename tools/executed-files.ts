@@ -1,7 +1,8 @@
 /**
- * Lists the source files that run for one streamed chat, through the built package, by V8's coverage: npm run prepack && node
- * tools/executed-files.ts. The caller has a gateway key in KV, the model is DeepSeek's, and an earlier request has warmed the isolate. For the
- * files of walk 1 in docs/architecture.md it counts the lines of the functions that run, with their comments: what there is to read.
+ * Lists the source files that run for one streamed chat, through the built package, by V8's coverage: npm run prepack
+ * && node tools/executed-files.ts. The caller has a gateway key in KV, the model is DeepSeek's, and an earlier request
+ * has warmed the isolate. For the files of walk 1 in docs/architecture.md it counts the lines of the functions that
+ * run, with their comments: what there is to read.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Runs `npm run new-provider acme` in a copy of the repository. The generated files pass every check except the one that lists open TODO marks. */
+/**
+ * Runs `npm run new-provider acme` in a copy of the repository. The generated files pass every check except the one
+ * that lists open TODO marks.
+ */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

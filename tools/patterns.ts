@@ -1,6 +1,7 @@
 /**
- * Judges every regular expression of `src`: node tools/patterns.ts, a part of npm run lint. One whose backtracks grow with its text needs a row
- * in `BOUNDS`, and takes at most `MAX_MS` for a text of that length. Exits with 1 and names the others.
+ * Judges every regular expression of `src`: node tools/patterns.ts, a part of npm run lint. One whose backtracks grow
+ * with its text needs a row in `BOUNDS`, and takes at most `MAX_MS` for a text of that length. Exits with 1 and names
+ * the others.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,8 @@
 /**
- * Finds out what a real provider accepts, rejects and streams today, and compares it with Weir's table: node tools/probe.ts PROVIDER
- * [--model NAME] [--base-url URL] [--key KEY] [--only GLOB] [--json]. It makes about a hundred short requests, which cost money.
- * `--key ''` is for a server without keys. Exits with 1 if Weir is wrong, and with 2 if an argument is missing or the provider rejects the key.
+ * Finds out what a real provider accepts, rejects and streams today, and compares it with Weir's table: node
+ * tools/probe.ts PROVIDER [--model NAME] [--base-url URL] [--key KEY] [--only GLOB] [--json]. It makes about a hundred
+ * short requests, which cost money. `--key ''` is for a server without keys. Exits with 1 if Weir is wrong, and with 2
+ * if an argument is missing or the provider rejects the key.
  */
 import { parseArgs } from 'node:util';
 import { configuredProvider } from '../src/providers/compatible.ts';

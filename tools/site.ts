@@ -1,4 +1,7 @@
-/** `npm run docs`: makes a static site of the documents, with search, in dist/site, for the static assets of a Worker. Then asks the search. */
+/**
+ * `npm run docs`: makes a static site of the documents, with search, in dist/site, for the static assets of a Worker.
+ * Then asks the search.
+ */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

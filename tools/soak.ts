@@ -1,7 +1,8 @@
 /**
  * Runs many concurrent streams through the gateway and prints their results: node tools/soak.ts [--streams 1000]
- * [--seconds 30] [--seed 1] [--client chat|completions|messages|responses|passthrough|all] [--flap: one of three targets fails from time to time].
- * Exits with 1 if a record is missing, duplicated or incorrect, or a response is invalid.
+ * [--seconds 30] [--seed 1] [--client chat|completions|messages|responses|passthrough|all] [--flap: one of three
+ * targets fails from time to time]. Exits with 1 if a record is missing, duplicated or incorrect, or a response is
+ * invalid.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
 /**
- * Rows `reframe-claude` and `reframe-gemini`: a plain loop that turns one provider's text into chunks of Chat Completions. It copies the JSON text of
- * each delta into a fixed frame, and parses the last usage only. It knows two streams of the bench and checks nothing.
+ * Rows `reframe-claude` and `reframe-gemini`: a plain loop that turns one provider's text into chunks of Chat
+ * Completions. It copies the JSON text of each delta into a fixed frame, and parses the last usage only. It knows two
+ * streams of the bench and checks nothing.
  */
 import { pumpedBy } from './upstream.ts';
 

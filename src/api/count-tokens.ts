@@ -1,4 +1,7 @@
-/** Counts the tokens of a prompt, for the token-counting routes of Messages and Responses: by the provider's own counter, or by an estimate. */
+/**
+ * Counts the tokens of a prompt, for the token-counting routes of Messages and Responses: by the provider's own
+ * counter, or by an estimate.
+ */
 import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { CompletionContext, EarlyAdmission } from '../completion/admission.ts';

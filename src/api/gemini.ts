@@ -74,8 +74,8 @@ export async function handleGeminiCall(
 }
 
 /**
- * A name of no other maker is Google's own here. Its models are those of Vertex AI by the paths of its clients, where it is set up. A client in
- * that mode has the provider of another name as the publisher.
+ * A name of no other maker is Google's own here. Its models are those of Vertex AI by the paths of its clients, where
+ * it is set up. A client in that mode has the provider of another name as the publisher.
  */
 function addressOf(model: string, publisher: string | null, { settings }: RequestContext): string {
   const { aliases, providers } = settings;

@@ -179,7 +179,10 @@ async function teamWarnings(
   ];
 }
 
-/** Warnings about limits of a key, or of each key or user of a team, that are above those of the team. @param under the field that has them; absent: each is a field of its own */
+/**
+ * Warnings about limits of a key, or of each key or user of a team, that are above those of the team.
+ * @param under the field that has them; absent: each is a field of its own
+ */
 export function aboveTeam(own: Limits, team: Limits, under?: string): readonly KeyWarning[] {
   const warning = (field: string, limit: string, ofTeam: string): KeyWarning => ({
     param: under ?? field,
@@ -550,7 +553,10 @@ function namedBudgets(limits: JsonObject | null): { readonly budget: Budget; rea
   return ofUsers === null ? keyBudgets : [...keyBudgets, { budget: ofUsers, param: 'per_user' }];
 }
 
-/** Reasons why the key can't be used now, and those that are known already. They are no errors, because settings may change: a provider may be set up later. */
+/**
+ * Reasons why the key can't be used now, and those that are known already. They are no errors, because settings may
+ * change: a provider may be set up later.
+ */
 export function keyWarnings(
   key: Pick<GatewayKey, 'models' | 'expires_at' | 'limits'>,
   { settings, arrivedAt }: Pick<RequestContext, 'settings' | 'arrivedAt'>,

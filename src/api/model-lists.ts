@@ -79,7 +79,10 @@ interface ModelListPorts {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** The models that providers list, kept in the isolate for a bounded time. Only lists that the deployment's own credentials return are kept. */
+/**
+ * The models that providers list, kept in the isolate for a bounded time. Only lists that the deployment's own
+ * credentials return are kept.
+ */
 export class ModelLists {
   readonly #ports: ModelListPorts;
   readonly #lists = new Map<string, { readonly list: ModelList; readonly until: number }>();

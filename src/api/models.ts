@@ -1,6 +1,6 @@
 /**
- * `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use. One form serves the clients of OpenAI and Anthropic,
- * another one Google's.
+ * `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use. One form serves the clients
+ * of OpenAI and Anthropic, another one Google's.
  */
 
 import { type Caller, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';

@@ -58,7 +58,10 @@ export const FACT_FILTERS = {
 /** `GET /v1/usage` */
 export const USAGE_PARAMS = {
   ...SPAN,
-  /** with commas: day, hour, provider, model, route, status, fault, error, key, user, session, app, cache_cause, team, tag:<name>; key for the admin */
+  /**
+   * with commas: day, hour, provider, model, route, status, fault, error, key, user, session, app, cache_cause, team,
+   * tag:<name>; key for the admin
+   */
   group_by: groupsParam(
     `${GROUPS.join(', ')}, tag:<name>`,
     (word): Group | undefined =>

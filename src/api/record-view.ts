@@ -19,7 +19,10 @@ interface CacheView extends Omit<CacheReport, 'lost_nanos'> {
   readonly lost_cost: number | null;
 }
 
-/** Writes the cost in units of its currency. Fields that a list does not have are absent. Only the admin sees upstream addresses and all messages. */
+/**
+ * Writes the cost in units of its currency. Fields that a list does not have are absent. Only the admin sees upstream
+ * addresses and all messages.
+ */
 export function viewRecord(record: ListedRecord, isAdmin: boolean): RecordView {
   const {
     cost_nanos,

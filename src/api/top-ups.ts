@@ -1,4 +1,7 @@
-/** What an admin adds to a budget of a key or a team for one period: the body of the request, its entry in the audit, and how responses show it. */
+/**
+ * What an admin adds to a budget of a key or a team for one period: the body of the request, its entry in the audit,
+ * and how responses show it.
+ */
 import { invalidField, readFields } from '../auth/body-fields.ts';
 import {
   type NewTopUp,

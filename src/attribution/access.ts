@@ -14,11 +14,12 @@ import { userHasher } from './attribution.ts';
 import type { AccessSettings, AttributionSettings } from './settings.ts';
 
 // Header, key URL and rotation (every 6 weeks; the previous key stays valid for 7 days):
-// developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json, of 2026-05-06,
-// read 2026-11-22. Claims: …/authorization-cookie/application-token, read on the same day: RS256, `aud` is a list, `type` is `app` (`org`
-// is the token of the whole team), a user has `email`, a service token has `common_name` (its Client ID), no `email` and no `nbf`. Claims that
-// an identity provider adds, as `groups`: …/integrations/identity-providers/generic-oidc, read 2026-11-29, says that the token has them, not
-// where: it is in the member `custom` (from memory).
+// developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json,
+// of 2026-05-06, read 2026-11-22. Claims: …/authorization-cookie/application-token, read on the same day: RS256, `aud`
+// is a list, `type` is `app` (`org` is the token of the whole team), a user has `email`, a service token has
+// `common_name` (its Client ID), no `email` and no `nbf`. Claims that an identity provider adds, as `groups`:
+// …/integrations/identity-providers/generic-oidc, read 2026-11-29, says that the token has them, not where: it is in
+// the member `custom` (from memory).
 const ACCESS_HEADER = 'cf-access-jwt-assertion';
 const KEYS_PATH = '/cdn-cgi/access/certs';
 

@@ -17,7 +17,10 @@ import { type KnownTeams, type Team, withTeam } from './teams.ts';
 export type AuthMode = 'keys' | 'passthrough' | 'open' | 'access';
 
 export interface Caller {
-  /** Usage is recorded under this id: the gateway key's id, the start of the SHA-256 of the caller's own provider key, `open`, or that of the user of Cloudflare Access. */
+  /**
+   * Usage is recorded under this id: the gateway key's id, the start of the SHA-256 of the caller's own provider key,
+   * `open`, or that of the user of Cloudflare Access.
+   */
   readonly keyId: string;
   /** Globs over the addresses of the models that the caller may use; null: all. */
   readonly models: readonly string[] | null;
@@ -66,7 +69,8 @@ export const OPEN: Caller = {
 };
 
 /**
- * Returns the caller, or a 401; a 503 if a secret that it needs could not be read. It runs before the body is read and before any upstream is called.
+ * Returns the caller, or a 401; a 503 if a secret that it needs could not be read. It runs before the body is read and
+ * before any upstream is called.
  * @param now in ms since the epoch
  */
 export async function identify(
@@ -118,8 +122,8 @@ const UNREADABLE_TEAM = apiError(
 );
 
 /**
- * The caller for a user of Cloudflare Access who sends no gateway key: under `AUTH=access`, or with the token as its credential. It falls under
- * the limits of its team, if it has one. Fails where that is not known.
+ * The caller for a user of Cloudflare Access who sends no gateway key: under `AUTH=access`, or with the token as its
+ * credential. It falls under the limits of its team, if it has one. Fails where that is not known.
  * @param now in ms since the epoch
  */
 export async function accessCaller(

@@ -88,7 +88,10 @@ export function currencyOf(limits: Pick<Limits, 'budget' | 'windows'>): string |
   return budgetsOf(limits).find(({ unit }) => unit !== TOKENS)?.unit;
 }
 
-/** The limits of a key in its team: its own limits, the defaults of the team for each kind that the key does not limit, and the team's budgets. */
+/**
+ * The limits of a key in its team: its own limits, the defaults of the team for each kind that the key does not limit,
+ * and the team's budgets.
+ */
 export function limitsInTeam(own: Limits, team: Limits): Limits {
   const { budget, windows, ...counts } = own;
   const ofKeys = team.perKey ?? NO_LIMITS;
@@ -129,9 +132,10 @@ export const LIMIT_FIELDS = [
 ] as const;
 
 /**
- * The fields of limits as they are stored. What earlier versions do not know stands beside `budget` and `per_user`, never in them: an object
- * of an earlier version then refuses the row, and where only the copy in KV is read, there is one hard budget. `mode` and `user_mode` are
- * those of the budgets that are stored as `hard`, `per` and `user_per` of those that are stored as `total`.
+ * The fields of limits as they are stored. What earlier versions do not know stands beside `budget` and `per_user`,
+ * never in them: an object of an earlier version then refuses the row, and where only the copy in KV is read, there is
+ * one hard budget. `mode` and `user_mode` are those of the budgets that are stored as `hard`, `per` and `user_per` of
+ * those that are stored as `total`.
  */
 export const STORED_LIMIT_FIELDS = [
   ...LIMIT_FIELDS,
@@ -205,7 +209,10 @@ export function enforcedBudgets(limits: JsonObject | null): readonly Budget[] {
   return parsedLimits.kind === 'invalid' ? [] : enforcedAround(parsedLimits.limits);
 }
 
-/** The currencies of the budgets, of a key, of each of its users and of its team, that refuse what has no price. @param limits as they are stored */
+/**
+ * The currencies of the budgets, of a key, of each of its users and of its team, that refuse what has no price.
+ * @param limits as they are stored
+ */
 export function enforcedCurrencies(limits: JsonObject | null): readonly string[] {
   const units = new Set(enforcedBudgets(limits).map(({ unit }) => unit));
   return [...units].filter((unit) => unit !== TOKENS);

@@ -399,8 +399,9 @@ export class KnownKeys {
   }
 
   /**
-   * The key of a token; null if the token is unknown, revoked, disabled or expired; `unreadable` if what is stored of it is no key. A change in another isolate may take
-   * {@link KEY_TTL_MS} to arrive here, and the same time again in KV's own cache. Unknown tokens are not cached.
+   * The key of a token; null if the token is unknown, revoked, disabled or expired; `unreadable` if what is stored of
+   * it is no key. A change in another isolate may take {@link KEY_TTL_MS} to arrive here, and the same time again in
+   * KV's own cache. Unknown tokens are not cached.
    * @param now in ms since the epoch
    */
   async find(token: string, now: number): Promise<GatewayKey | 'unreadable' | null> {

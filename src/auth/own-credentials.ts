@@ -63,7 +63,10 @@ function base64Words(text: string): string[] {
   return words.flatMap((word) => decodeBase64(word.replaceAll('-', '+').replaceAll('_', '/')) ?? []);
 }
 
-/** Whether the text contains the word between other characters than letters and digits. The time depends only on the text and the word's length. */
+/**
+ * Whether the text contains the word between other characters than letters and digits. The time depends only on the
+ * text and the word's length.
+ */
 function containsWord(text: string, word: string): boolean {
   let found = false;
   for (let start = 0; start + word.length <= text.length; start++) {

@@ -1,6 +1,6 @@
 /**
- * The people of teams: callers of Cloudflare Access without a gateway key, who fall under the limits of a team. Which team that is, is decided
- * by the rules of all teams, which KV has in one entry: an isolate reads it as it reads a key.
+ * The people of teams: callers of Cloudflare Access without a gateway key, who fall under the limits of a team. Which
+ * team that is, is decided by the rules of all teams, which KV has in one entry: an isolate reads it as it reads a key.
  */
 
 import { matchesGlob } from '../shared/glob.ts';

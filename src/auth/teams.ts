@@ -1,4 +1,7 @@
-/** Teams: limits and models that several keys share. The ledger object of a team decides; KV has a copy for listings and for the isolates. */
+/**
+ * Teams: limits and models that several keys share. The ledger object of a team decides; KV has a copy for listings and
+ * for the isolates.
+ */
 import type { JsonObject } from '../shared/json.ts';
 import { encodeLimits, limitsInTeam, readLimits, showLimits } from './key-limits.ts';
 import type { TeamView } from './key-views.ts';

@@ -1,8 +1,8 @@
 /** What the numeric codes mean that some hosts report in place of an HTTP status: data. Other codes have no known meaning. */
 
 /**
- * MiniMax's `base_resp.status_code`: https://platform.minimax.io/docs/api-reference/errorcode.md (read 2026-11-28). 1000, 1024 and 1033 are its
- * internal errors.
+ * MiniMax's `base_resp.status_code`: https://platform.minimax.io/docs/api-reference/errorcode.md (read 2026-11-28).
+ * 1000, 1024 and 1033 are its internal errors.
  */
 const MINIMAX: ReadonlyMap<string, number> = new Map([
   ['1001', 504],
@@ -21,8 +21,9 @@ const MINIMAX: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * `errors[].code` of Workers AI: https://developers.cloudflare.com/workers-ai/platform/errors/ (updated 2026-07-29). Those with a comment are
- * not on the page: seen by users in 2026, or of packages/gateway-core of cloudflare/ai (2026-07-30).
+ * `errors[].code` of Workers AI: https://developers.cloudflare.com/workers-ai/platform/errors/ (updated 2026-07-29).
+ * Those with a comment are not on the page: seen by users in 2026, or of packages/gateway-core of cloudflare/ai
+ * (2026-07-30).
  */
 const CLOUDFLARE: ReadonlyMap<string, number> = new Map([
   // AI Gateway: "Provider request timeout".

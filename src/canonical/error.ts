@@ -33,15 +33,27 @@ export const ERRORS = {
   unsupported_route: { status: 400, type: INVALID },
   /** the key has [`require_user`](docs/attribution.md#what-a-key-fixes): send `x-weir-user` or the field `user` */
   user_required: { status: 400, type: INVALID },
-  /** the provider has no equivalent of this field, or would ignore it; or `UNSUPPORTED=refuse`: remove `param`, or send `x-weir-unsupported: drop` */
+  /**
+   * the provider has no equivalent of this field, or would ignore it; or `UNSUPPORTED=refuse`: remove `param`, or send
+   * `x-weir-unsupported: drop`
+   */
   unsupported_parameter: { status: 400, type: INVALID },
-  /** no key, or an unknown, revoked, disabled or expired one; or an invalid token of [Cloudflare Access](docs/attribution.md#cloudflare-access) */
+  /**
+   * no key, or an unknown, revoked, disabled or expired one; or an invalid token of [Cloudflare
+   * Access](docs/attribution.md#cloudflare-access)
+   */
   invalid_api_key: { status: 401, type: 'authentication_error' },
-  /** not one of the key's `models`; or its hard budget is in money, and the model, its tier or its searches have [no price](docs/prices.md#your-own-prices) */
+  /**
+   * not one of the key's `models`; or its hard budget is in money, and the model, its tier or its searches have [no
+   * price](docs/prices.md#your-own-prices)
+   */
   model_not_allowed: FORBIDDEN,
   /** the data of the user is [being erased](docs/privacy.md#erase-a-user): send the request when that is done */
   user_being_erased: FORBIDDEN,
-  /** Access stands for a key, and [another site may have sent the request](docs/attribution.md#cloudflare-access): send `content-type: application/json` from a page of the deployment or a program, or send a key */
+  /**
+   * Access stands for a key, and [another site may have sent the request](docs/attribution.md#cloudflare-access): send
+   * `content-type: application/json` from a page of the deployment or a program, or send a key
+   */
   cross_site: FORBIDDEN,
   /** teams have [groups](docs/sign-in.md#limits-for-people), and the token of Access does not tell those of the caller */
   groups_unknown: FORBIDDEN,
@@ -59,16 +71,25 @@ export const ERRORS = {
   websocket_unsupported: { status: 426, type: INVALID },
   /** the body did not arrive within `DEADLINE_SECONDS` */
   request_timeout: { status: 408, type: 'timeout_error' },
-  /** larger than `MAX_REQUEST_BYTES`, or grown beyond [its limit](docs/operations.md#limits) in request translation; `param` names the field */
+  /**
+   * larger than `MAX_REQUEST_BYTES`, or grown beyond [its limit](docs/operations.md#limits) in request translation;
+   * `param` names the field
+   */
   request_too_large: { status: 413, type: INVALID },
   /** the body is compressed (`content-encoding`), or not in UTF-8; the message names the encoding */
   unsupported_encoding: { status: 415, type: INVALID },
-  /** the provider's limit, `rpm`, `tpm` or `max_concurrent` of the key or [of each user](docs/budgets.md#limits-for-each-user), or `LIMITER`; or a kept response has 16 readers */
+  /**
+   * the provider's limit, `rpm`, `tpm` or `max_concurrent` of the key or [of each
+   * user](docs/budgets.md#limits-for-each-user), or `LIMITER`; or a kept response has 16 readers
+   */
   rate_limited: { status: 429, type: 'rate_limit_error' },
   // Clients do not retry an error of this type.
   /** the [budget](docs/budgets.md#hard-budgets) of the key, or of each user */
   budget_exceeded: { status: 429, type: 'insufficient_quota' },
-  /** a background request whose owner [keeps as much as it may](docs/durable-responses.md#how-much-is-kept): delete responses, or send `store: false` without `background` */
+  /**
+   * a background request whose owner [keeps as much as it may](docs/durable-responses.md#how-much-is-kept): delete
+   * responses, or send `store: false` without `background`
+   */
   kept_limit_reached: { status: 429, type: 'insufficient_quota', isFinal: true },
   // Weir itself is out of memory: another target would not help.
   /** no room for a body or an event within 10 s ([limits](docs/streams.md#limits)); or the object of a kept response cannot be reached */
@@ -106,7 +127,10 @@ export const ERRORS = {
   },
   /** the provider refuses the deployment's balance */
   upstream_balance: { status: 502, type: OF_SERVER, fault: 'deployment', verdict: 'refused', isFinal: true },
-  /** a 403 about something that the request names, such as a file; or a 402 because the balance is too low for this request's `max_tokens` */
+  /**
+   * a 403 about something that the request names, such as a file; or a 402 because the balance is too low for this
+   * request's `max_tokens`
+   */
   upstream_refused: {
     status: 502,
     type: OF_SERVER,
@@ -122,7 +146,10 @@ export const ERRORS = {
   upstream_invalid: { status: 502, type: OF_SERVER, interrupts: true },
   /** the connection broke, or the output ended before it was complete, for example within a tool call whose finish says `tool_calls` */
   upstream_truncated: { status: 502, type: OF_SERVER, interrupts: true },
-  /** an event above `MAX_EVENT_BYTES`, or a non-streaming response above 8 MiB: stream it; in records also a background response above `RESPONSE_BYTES` */
+  /**
+   * an event above `MAX_EVENT_BYTES`, or a non-streaming response above 8 MiB: stream it; in records also a background
+   * response above `RESPONSE_BYTES`
+   */
   upstream_event_too_large: { status: 502, type: OF_SERVER, verdict: 'timed_out', interrupts: true },
   /** the keys of Access cannot be read within 5 s */
   access_unreachable: { status: 503, type: OF_SERVER, retryAfterSeconds: 5, fault: 'gateway' },
@@ -134,7 +161,10 @@ export const ERRORS = {
   ledger_overloaded: { status: 503, type: OF_SERVER, retryAfterSeconds: 2, fault: 'gateway' },
   /** in records: the object of a [background response](docs/durable-responses.md#what-ends-a-run) restarted during the run */
   interrupted: { status: 503, type: OF_SERVER, fault: 'gateway' },
-  /** the provider responds with 503 or 529, or a key with limits is kept from an [outage that may be billed](docs/routing.md#circuit-breaker) */
+  /**
+   * the provider responds with 503 or 529, or a key with limits is kept from an [outage that may be
+   * billed](docs/routing.md#circuit-breaker)
+   */
   upstream_overloaded: { status: 503, type: OF_SERVER },
   /** `DEADLINE_SECONDS`, the `timeout_seconds` of a step, the provider's own timeout, or the key store (KV) */
   timeout: { status: 504, type: 'timeout_error', interrupts: true },

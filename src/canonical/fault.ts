@@ -67,7 +67,10 @@ export function weirCode({ code, weirCode: known, status }: ApiError): string {
 
 const CODE = /^[\w.-]{1,64}$/;
 
-/** Whether a provider's word has the form of a code, and is stored: with spaces or signs it is a sentence, which may quote the prompt (E5). */
+/**
+ * Whether a provider's word has the form of a code, and is stored: with spaces or signs it is a sentence, which may
+ * quote the prompt (E5).
+ */
 export function isCode(word: string): boolean {
   return CODE.test(word);
 }

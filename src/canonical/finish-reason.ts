@@ -16,14 +16,16 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   // `incomplete_details.reason` of Responses: openai 7.57.0 (2026-11-13).
   ['max_messages', 'length'],
   ['model_context_window_exceeded', 'length'],
-  // Claude's turn goes on in a further request, which only a client of Messages can send: @anthropic-ai/sdk 1.12.0, `BetaStopReason` (2026-11-20).
+  // Claude's turn goes on in a further request, which only a client of Messages can send: @anthropic-ai/sdk 1.12.0,
+  // `BetaStopReason` (2026-11-20).
   ['pause_turn', 'length'],
   ['compaction', 'length'],
   // A response of Responses that is incomplete and has no reason.
   ['incomplete', 'length'],
   ['content_filter', 'content_filter'],
   ['refusal', 'content_filter'],
-  // `StopReason` of Bedrock's Converse: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_MessageStopEvent.html (2026-11-28).
+  // `StopReason` of Bedrock's Converse:
+  // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_MessageStopEvent.html (2026-11-28).
   ['guardrail_intervened', 'content_filter'],
   ['content_filtered', 'content_filter'],
   ['tool_calls', 'tool_calls'],

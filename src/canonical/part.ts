@@ -26,7 +26,10 @@ export interface ToolCallPart {
 export const MAX_PLACEHOLDER_CHARS = 16;
 const PLACEHOLDER = /^\s*(?:\{\s*\}|null)\s*$/;
 
-/** Some servers send this before a call's arguments (translators of Anthropic's `input: {}`). It is also how a call without arguments looks. */
+/**
+ * Some servers send this before a call's arguments (translators of Anthropic's `input: {}`). It is also how a call
+ * without arguments looks.
+ */
 export function mayBePlaceholder(text: string): boolean {
   return text.length <= MAX_PLACEHOLDER_CHARS && PLACEHOLDER.test(text);
 }

@@ -46,8 +46,9 @@ export function isOwnError({ error, object, type, detail, choices }: JsonObject)
 }
 
 /**
- * Forms of other hosts: Groq's `x_groq.error`, an error of a choice, MiniMax's `base_resp`; and, where there is no output, `error` as a list,
- * a number or true, `errors`, a code with its message, `success: false`, a status that says so, or nothing but a message.
+ * Forms of other hosts: Groq's `x_groq.error`, an error of a choice, MiniMax's `base_resp`; and, where there is no
+ * output, `error` as a list, a number or true, `errors`, a code with its message, `success: false`, a status that says
+ * so, or nothing but a message.
  */
 function isOtherError(event: JsonObject): boolean {
   if (event.x_groq !== undefined && readGroqError(event) !== undefined) return true;

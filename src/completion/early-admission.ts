@@ -19,7 +19,8 @@ interface EarlyRequest {
 const UNLIMITED: EarlyAdmission = { release: () => {} };
 
 /**
- * Reserves what is known of a request: that it runs, the texts of its prompt, and its output. The admission of the whole request extends the reservation.
+ * Reserves what is known of a request: that it runs, the texts of its prompt, and its output. The admission of the
+ * whole request extends the reservation.
  */
 export async function admitEarly(
   { headers }: Request,

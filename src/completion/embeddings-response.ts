@@ -132,7 +132,10 @@ function noEmbeddings(name: string): ApiError {
   return apiError('upstream_invalid', `${name} sent a response without embeddings`);
 }
 
-/** Reads the start of the response. An error with a status of success, or anything but an object, fails the attempt before the client receives a byte. */
+/**
+ * Reads the start of the response. An error with a status of success, or anything but an object, fails the attempt
+ * before the client receives a byte.
+ */
 async function passEmbeddings(
   { body }: Response,
   attempt: Attempt,

@@ -12,7 +12,10 @@ import {
   writeTargetRequest,
 } from './target-request.ts';
 
-/** One client's request, held as long as it may be sent again, and written for each target. It holds the request's memory until `release`. */
+/**
+ * One client's request, held as long as it may be sent again, and written for each target. It holds the request's
+ * memory until `release`.
+ */
 export class ReplayableRequest {
   /** What refusals of this request asked for. */
   readonly secondTries: SecondTries;

@@ -74,7 +74,10 @@ export interface TargetRequest extends Omit<WrittenBody, 'repaired'> {
   readonly headers: Readonly<Record<string, string>>;
   /** The form in which it was written. */
   readonly form: RequestForm;
-  /** The body in the form of Chat Completions: the one that is sent, or, written when it is first read, the request from which that was written. */
+  /**
+   * The body in the form of Chat Completions: the one that is sent, or, written when it is first read, the request from
+   * which that was written.
+   */
   readonly chatBody: JsonObject;
   /**
    * The client's own output limit of one choice, as the form has it: null without one, undefined if it is no positive integer. What is sent
@@ -575,7 +578,10 @@ function limitPlace(name: string, body: JsonObject): LimitPlace {
   return { path, name, competing: others };
 }
 
-/** False if a field that only passthrough sends may add to the prompt. The list of dropped names is bounded, so a full one may lack some. */
+/**
+ * False if a field that only passthrough sends may add to the prompt. The list of dropped names is bounded, so a full
+ * one may lack some.
+ */
 function hasWholePrompt(
   passthrough: Passthrough,
   { translationError, dropped, clientBody }: ReplayedBody,

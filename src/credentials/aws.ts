@@ -311,7 +311,10 @@ function faultOf({ status, headers, text }: RefusedRequest, signedAt: number): A
   return kind === undefined ? null : { kind };
 }
 
-/** AWS's time in its refusal of a signature: `Signature expired: 20261128T185700Z is now earlier than 20261128T190200Z (20261128T190700Z - 5 min.)`. */
+/**
+ * AWS's time in its refusal of a signature: `Signature expired: 20261128T185700Z is now earlier than 20261128T190200Z
+ * (20261128T190700Z - 5 min.)`.
+ */
 function timeIn(said: string): number | null {
   const [, year, month, day, hour, minute, second] =
     /\((\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z [+-] \d{1,3} min/.exec(said) ?? [];

@@ -1,6 +1,7 @@
 /**
- * Credentials of Microsoft Entra ID: a client's secret, or the assertion that its certificate signs, is exchanged for an access token.
- * https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow and certificate-credentials (from memory, 2026-11-28).
+ * Credentials of Microsoft Entra ID: a client's secret, or the assertion that its certificate signs, is exchanged for
+ * an access token. https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow and
+ * certificate-credentials (from memory, 2026-11-28).
  */
 import { encodeBase64UrlBytes } from '../shared/encoding.ts';
 import { readPem, signJwt } from './jwt.ts';

@@ -1,4 +1,7 @@
-/** One exchange for all requests of an isolate: a value such as a token, which is kept, renewed early by one request, and awaited within a limit. */
+/**
+ * One exchange for all requests of an isolate: a value such as a token, which is kept, renewed early by one request,
+ * and awaited within a limit.
+ */
 import type { ApiError } from '../canonical/error.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { Clock } from '../stream/timers.ts';

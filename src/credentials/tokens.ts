@@ -35,7 +35,11 @@ interface Token extends Ending {
   readonly text: string;
 }
 
-/** OAuth's errors about the time of an assertion. Google: "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values"; Entra: AADSTS700024, "Client assertion is not within its valid time range". */
+/**
+ * OAuth's errors about the time of an assertion. Google: "Invalid JWT: Token must be a short-lived token (60 minutes)
+ * and in a reasonable timeframe. Check your iat and exp values"; Entra: AADSTS700024, "Client assertion is not within
+ * its valid time range".
+ */
 const CLOCK =
   /\breasonable timeframe\b|\biat and exp\b|\bAADSTS700024\b|\bnot within its valid time range\b/i;
 const MIN_CORRECTION_MS = 60_000;

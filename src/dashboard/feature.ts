@@ -1,4 +1,7 @@
-/** The feature `dashboard`, with the page inside the Worker's bundle: a Worker has one folder of static assets, which a host needs itself. */
+/**
+ * The feature `dashboard`, with the page inside the Worker's bundle: a Worker has one folder of static assets, which a
+ * host needs itself.
+ */
 import type { FeatureModule } from '../feature.ts';
 import type { Feature } from '../types.ts';
 import { DOCUMENT } from './built/document.ts';

@@ -303,7 +303,10 @@ export function readList(json: string): readonly unknown[] {
   return readArray(parseJsonExactly(json));
 }
 
-/** OpenAI's message, code and parameter. Clients respond to them by sending the whole conversation: router-for-me/CLIProxyAPI#2954 (2026-04-22). */
+/**
+ * OpenAI's message, code and parameter. Clients respond to them by sending the whole conversation:
+ * router-for-me/CLIProxyAPI#2954 (2026-04-22).
+ */
 function previousNotFound(id: string): ApiError {
   const message = `Previous response with id '${id.slice(0, MAX_ID_CHARS)}' not found.`;
   const error = apiError('invalid_request', message, 'previous_response_id');

@@ -2,7 +2,10 @@
 import { disconnection } from '../shared/disconnection.ts';
 import { DONE, type Frame, isTerminal, joinBytes, splitFrames } from './frames.ts';
 
-/** The bytes of a block. A row of SQLite in a Durable Object holds 2 MB (developers.cloudflare.com/durable-objects/platform/limits, 2026-11). */
+/**
+ * The bytes of a block. A row of SQLite in a Durable Object holds 2 MB
+ * (developers.cloudflare.com/durable-objects/platform/limits, 2026-11).
+ */
 export const MAX_BLOCK_BYTES = 256 * 1024;
 
 /** Consecutive frames. */
@@ -26,7 +29,10 @@ export class EventLog {
   /** The frames of the open block. */
   #open: Uint8Array[] = [];
   #openBytes = 0;
-  /** The frames of the block that was stored last, for readers that are about to read the rest of it. Empty if it is larger than a block. */
+  /**
+   * The frames of the block that was stored last, for readers that are about to read the rest of it. Empty if it is
+   * larger than a block.
+   */
   #recent: readonly Uint8Array[] = [];
   #last: number;
   /** Of the events that this instance has added. */

@@ -87,7 +87,10 @@ export class KeptIndex {
     return this.#sums(owner);
   }
 
-  /** The rows of a user or of these owners, in the order of their ids, from the one after `after`. Those that have expired are listed, too. */
+  /**
+   * The rows of a user or of these owners, in the order of their ids, from the one after `after`. Those that have
+   * expired are listed, too.
+   */
   ofUser(users: readonly string[], owners: readonly string[], after: string): readonly KeptOfUser[] {
     if (!this.#exists) return [];
     const isIn = (column: string) => `${column} IN (SELECT value FROM json_each(?))`;

@@ -84,7 +84,10 @@ export async function readGranted<Field extends string, Stored extends StoredTex
 /** What a slow client takes at once, in UTF-16 units. */
 const SLICE_CHARS = 64 * 1024;
 
-/** Sends JSON, and releases its memory at its end, or if the client leaves. A client that stalls loses it to others, as one that sends does. */
+/**
+ * Sends JSON, and releases its memory at its end, or if the client leaves. A client that stalls loses it to others, as
+ * one that sends does.
+ */
 export function grantedResponse(
   json: string,
   headers: Readonly<Record<string, string>>,

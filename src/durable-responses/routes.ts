@@ -53,7 +53,10 @@ const DAY_MS = 86_400_000;
 const UNSTORED_MS = 10 * 60_000;
 /** How long the end of a foreground response waits for its object. */
 const MAX_STORE_MS = 2000;
-/** How long clients are to wait between two reads of a running response. SDKs read it in `openai-poll-after-ms` (openai-node 7.55, lib/polling). */
+/**
+ * How long clients are to wait between two reads of a running response. SDKs read it in `openai-poll-after-ms`
+ * (openai-node 7.55, lib/polling).
+ */
 const POLL_AFTER_MS = 1000;
 
 const STATELESS: ClientRoute<ResponsesSession> = { route: 'chat', client: responses };

@@ -55,8 +55,8 @@ export interface Field {
   /** The texts by which the prompt of a request is estimated. */
   readonly isEstimated?: true;
   /**
-   * Its part of the prompt for hashes. The order of the rows is that of the hashed text, which is stored. `uncounted`: it cannot change how a
-   * prompt is counted. Absent: it is counted with the rest.
+   * Its part of the prompt for hashes. The order of the rows is that of the hashed text, which is stored. `uncounted`:
+   * it cannot change how a prompt is counted. Absent: it is counted with the rest.
    */
   readonly hashed?: 'conversation' | 'system' | 'tools' | 'setting' | 'uncounted';
   /** It truncates or hides a part of the output, or produces more than is sent. */

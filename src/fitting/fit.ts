@@ -1,6 +1,6 @@
 /**
- * The engine that fits a body to its model: it applies the rows of a provider's table, of a key's limit, and of refusals, which name a closed
- * list of small changes after which the output means the same (Z3).
+ * The engine that fits a body to its model: it applies the rows of a provider's table, of a key's limit, and of
+ * refusals, which name a closed list of small changes after which the output means the same (Z3).
  */
 import { nearestEffort } from '../facts/efforts.ts';
 import { fieldOf, fieldsWhere } from '../facts/fields.ts';

@@ -31,7 +31,10 @@ export function lowestLimit(limit: unknown, native: unknown): number | undefined
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-/** The limit in a translated body: null without one, undefined if it is no positive integer. In a native body 0 is none: it bounds nothing. */
+/**
+ * The limit in a translated body: null without one, undefined if it is no positive integer. In a native body 0 is none:
+ * it bounds nothing.
+ */
 export function readWrittenLimit(form: RequestForm, body: JsonObject): number | null | undefined {
   if (form.kind === 'chat') return readOutputLimit(body);
   return form.limit === null ? null : readCount(valueAt(body, form.limit.path.split('.'))) || null;
@@ -58,7 +61,10 @@ export function withWrittenLimit(
   return { body: withValue(kept, path.split('.'), tokens), dropped };
 }
 
-/** Whether a translated body is the same with a limit of `atMost` tokens: its own is as low, and no other field takes precedence over it. */
+/**
+ * Whether a translated body is the same with a limit of `atMost` tokens: its own is as low, and no other field takes
+ * precedence over it.
+ */
 export function isWithinLimit(form: RequestForm, body: JsonObject, atMost: number): boolean {
   const own = readWrittenLimit(form, body);
   if (typeof own !== 'number' || own > atMost) return false;

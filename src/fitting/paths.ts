@@ -4,7 +4,10 @@ import { isObject, type JsonObject, objectOf, omit } from '../shared/json.ts';
 /** The names of the members, from the top level on. */
 export type Path = readonly string[];
 
-/** The path in each spelling of its names: Google's APIs read every name in camel case and in snake case. That in camel case comes first. */
+/**
+ * The path in each spelling of its names: Google's APIs read every name in camel case and in snake case. That in camel
+ * case comes first.
+ */
 export function spellingsOf(path: Path): readonly Path[] {
   return path.reduce<readonly Path[]>(
     (begun, name) => {

@@ -57,8 +57,8 @@ function isDecimal(digits: string): boolean {
 }
 
 /**
- * The most. tailcallhq/forgecode#1185, 2025-07-22; anthropics/claude-code#24451, 2026-02-09. Each pattern ends where the number begins, behind
- * a quotation mark or a bracket.
+ * The most. tailcallhq/forgecode#1185, 2025-07-22; anthropics/claude-code#24451, 2026-02-09. Each pattern ends where
+ * the number begins, behind a quotation mark or a bracket.
  */
 const AT_MOST =
   /(?:(?:less|smaller|lower|fewer) than or equal to|[<=]=|=<|\u2264|at most|up to|(?:cannot|can't|can not|must not|may not|should not) (?:exceed|be (?:set )?(?:greater|larger|more|higher|bigger|above|over)(?: than)?)|(?:no|not) (?:more|greater|larger|higher|bigger) than|limit(?: for (?:this|the) model)?(?: (?:is|of)|:)|(?:over|above) the (?:limit|maximum)(?: of)?|limited to|capped at|exceeds (?:the )?(?:model's |model )?(?:limit|maximum)(?: of)?)(?: the)?(?: (?:limit|maximum|value) of)?\s{0,2}["'`(]{0,2}$/i;
@@ -73,7 +73,10 @@ const IS_MAXIMUM = /^,? which is the max/i;
 const AT_LEAST =
   /(?:(?:greater|larger|more|higher) than or equal to|>=|=>|\u2265|at least|(?:no|not) (?:less|lower|smaller|fewer) than|minimum(?: allowed)?(?: value)? (?:is|of))\s{0,2}["'`(]{0,2}$/i;
 
-/** "Only the default (1) value is supported": QwenLM/qwen-code#921, 2025-09-15; "only 1 is allowed": countbot-ai/CountBot#61, 2026-04-21. */
+/**
+ * "Only the default (1) value is supported": QwenLM/qwen-code#921, 2025-09-15; "only 1 is allowed":
+ * countbot-ai/CountBot#61, 2026-04-21.
+ */
 const ONLY = /\bonly (?:the )?(?:default )?(?:value )?(?:of )?(?:[\w.]{1,64} ?= ?)?["'`(]{0,2}$/i;
 const IS_ALLOWED =
   /^["'`)]{0,2}(?: value)? (?:is|are) (?:currently )?(?:supported|allowed|accepted|valid|permitted|available)\b/i;

@@ -140,11 +140,17 @@ const THINKING_REQUIRED =
 const FORCED_TOOL =
   /\btool_choice\b[^.\n]{0,120}\b(?:in|with|while|when|during)\b[^.\n]{0,24}\b(?:thinking|reasoning)\b|\b(?:thinking|reasoning)\b[^.\n]{0,80}\b(?:cannot|can't|may not|must not|not|does not support)\b[^.\n]{0,60}\b(?:tool_choice|forced tool|forces tool)\b/i;
 
-/** "`temperature` and `top_p` cannot both be specified": cloud-apim/otoroshi-llm-extension#140, 2025-10-30; HKUDS/nanobot#3939, 2026-05-20. */
+/**
+ * "`temperature` and `top_p` cannot both be specified": cloud-apim/otoroshi-llm-extension#140, 2025-10-30;
+ * HKUDS/nanobot#3939, 2026-05-20.
+ */
 const CONFLICT =
   /\b(?:cannot|can't|must not|may not) (?:specify|set|use|have|provide|pass|be used|be set|be specified)?\s*(?:both|together|at the same time)\b|\bboth be (?:specified|set|used|provided)\b|\bmutually exclusive\b|\bonly (?:specify |set |use |provide )?one of\b|\bnot both\b|\bare incompatible\b/gi;
 
-/** "Use 'max_completion_tokens' instead": griptape-ai/ComfyUI-Griptape#312, 2025-08-22; "has moved to 'reasoning.effort'": OpenHands/software-agent-sdk#755. */
+/**
+ * "Use 'max_completion_tokens' instead": griptape-ai/ComfyUI-Griptape#312, 2025-08-22; "has moved to
+ * 'reasoning.effort'": OpenHands/software-agent-sdk#755.
+ */
 const RENAMED = /\buse ['"`]?([\w.]{1,64})['"`]? instead\b|\b(?:moved|renamed) to ['"`]([\w.]{1,64})['"`]/i;
 
 /** The accepted values follow. kaitranntt/ccs#344, 2026-01-16; microsoft/vscode#310940, 2026-04-17; earendil-works/pi#1745, 2026-08-06. */
@@ -176,8 +182,9 @@ const SCHEMA_REFUSED =
 
 /**
  * What the root of a tool's schema must be: "input_schema does not support oneOf, allOf, or anyOf at the top level"
- * (langchain-ai/langchain#39271, 2026-08-05); OpenAI: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the
- * top level" (chatanywhere/GPT_API_free#403, 2025-06-19), "schema must be a JSON Schema of" type object (browserbase/stagehand#1159, 2025-10-22).
+ * (langchain-ai/langchain#39271, 2026-08-05); OpenAI: "schema must have type 'object' and not have
+ * 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level" (chatanywhere/GPT_API_free#403, 2025-06-19), "schema must be a
+ * JSON Schema of" type object (browserbase/stagehand#1159, 2025-10-22).
  */
 const SCHEMA_ROOT =
   /\b(?:anyOf|oneOf|allOf)\b[^.\n]{0,80}\btop[- ]level\b|\bschema must (?:have type\b|be a JSON Schema of\b)/i;
@@ -366,7 +373,10 @@ function rankOf({ kind }: Finding): number {
   return RANKS.indexOf(kind);
 }
 
-/** Blanks quoted text with a space, which may be the caller's, and cuts what a host repeats of the request. Names of fields have no spaces. */
+/**
+ * Blanks quoted text with a space, which may be the caller's, and cuts what a host repeats of the request. Names of
+ * fields have no spaces.
+ */
 function withoutQuotations(text: string): string {
   const end = text.search(/[,;{]\s?['"]?(?:input|value|input_value|got|received)['"]?\s?[:=]\s?(?=\S)/i);
   const firstPart = end < 0 ? text : text.slice(0, end);

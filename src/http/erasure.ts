@@ -117,7 +117,8 @@ export class ErasingUsers {
   }
 
   /**
-   * Whether the requests of a user are refused. Rejects where the list cannot be read, and fails where users cannot be compared with it now.
+   * Whether the requests of a user are refused. Rejects where the list cannot be read, and fails where users cannot be
+   * compared with it now.
    * @param name as it is stored
    * @param now in ms since the epoch
    */

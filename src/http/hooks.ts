@@ -27,7 +27,10 @@ export const CONTINUE: HookResult = { kind: 'continue', caller: null };
 
 const LATE = Symbol('late');
 
-/** Runs `onRequest`, except for requests with the admin token, or a token that reads usage, which opens no other route. When the hook fails, the request is refused. */
+/**
+ * Runs `onRequest`, except for requests with the admin token, or a token that reads usage, which opens no other route.
+ * When the hook fails, the request is refused.
+ */
 export async function runOnRequestHook(
   onRequest: NonNullable<Hooks['onRequest']>,
   request: Request,

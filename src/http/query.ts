@@ -1,4 +1,7 @@
-/** The parameters of reports, lists and admin routes. An unknown one is refused: as a filter it would be ignored, and the answer would be wrong. */
+/**
+ * The parameters of reports, lists and admin routes. An unknown one is refused: as a filter it would be ignored, and
+ * the answer would be wrong.
+ */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { unknownName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';

@@ -283,7 +283,10 @@ export async function identifyReader(
   return identified.kind === 'error' ? identified : ok({ kind: 'caller', caller: identified.value });
 }
 
-/** Limits by the host's caller, else by the key that was sent, valid or not, else by the user of Cloudflare Access, else by the IP address. */
+/**
+ * Limits by the host's caller, else by the key that was sent, valid or not, else by the user of Cloudflare Access, else
+ * by the IP address.
+ */
 async function isOverLimit(
   request: Request,
   limiter: NonNullable<Ports['limiter']>,

@@ -130,7 +130,10 @@ export function pathStart(url: string): number {
 
 // CORS is written here because itty-router's own CORS clones the response, which tees every stream.
 
-/** Response headers that a page may read without being allowed to (https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name), or never. */
+/**
+ * Response headers that a page may read without being allowed to
+ * (https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name), or never.
+ */
 const NOT_EXPOSED =
   /^(?:access-control-.*|vary|set-cookie|cache-control|content-language|content-length|content-type|expires|last-modified|pragma)$/;
 const PREFLIGHT_SECONDS = '86400';

@@ -111,8 +111,8 @@ function unhashedUser({
 }
 
 /**
- * Counts the request against the rates, and reserves the texts of its prompt and its output from the budget. The rest of the upper bound follows with the same id, as
- * that of a further attempt does.
+ * Counts the request against the rates, and reserves the texts of its prompt and its output from the budget. The rest
+ * of the upper bound follows with the same id, as that of a further attempt does.
  */
 async function admitEarly(
   ledger: LimitLedger,

@@ -230,7 +230,10 @@ interface UserCalls {
    * @returns false while requests of the user run
    */
   eraseLimits(hash: string): Promise<boolean>;
-  /** Deletes the object of a user whose key is revoked, once the key has counted all charges. @returns false while requests of the user run */
+  /**
+   * Deletes the object of a user whose key is revoked, once the key has counted all charges.
+   * @returns false while requests of the user run
+   */
   clearUser(): Promise<boolean>;
 }
 

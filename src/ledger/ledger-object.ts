@@ -171,12 +171,18 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return readAlertSettings(new SettingsReader(this.env));
   }
 
-  /** What the object may keep, by the variables of the Worker. A Worker overrides it with the settings of its gateway, which has options. */
+  /**
+   * What the object may keep, by the variables of the Worker. A Worker overrides it with the settings of its gateway,
+   * which has options.
+   */
   protected async roomLimits(): Promise<RoomLimits> {
     return readRoomLimits(new SettingsReader(this.env));
   }
 
-  /** After which time reservations expire, by the variables of the Worker. A Worker overrides it with the settings of its gateway, which has options. */
+  /**
+   * After which time reservations expire, by the variables of the Worker. A Worker overrides it with the settings of
+   * its gateway, which has options.
+   */
   protected async reservedMs(): Promise<number> {
     return readReservedMs(new SettingsReader(this.env));
   }

@@ -62,7 +62,10 @@ export class KnownSpreads {
     if (oldest !== undefined) this.#spreads.delete(oldest);
   }
 
-  /** The names of the objects of shards that may admit the request, in order: the second one if the first one is overloaded. Empty: the key's. */
+  /**
+   * The names of the objects of shards that may admit the request, in order: the second one if the first one is
+   * overloaded. Empty: the key's.
+   */
   shardsFor({ keyId, region, affinity }: Caller, now: number): readonly string[] {
     const known = this.#spreads.get(keyId);
     const count = known === undefined || known.until <= now ? 0 : (known.spread[region] ?? 0);

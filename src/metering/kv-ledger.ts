@@ -34,7 +34,10 @@ export const REPORT_LISTINGS_AT_ONCE = 6;
 /** The part of a KV namespace that the ledger uses. */
 export type LedgerStore = Pick<KVNamespace, 'get' | 'put' | 'list'>;
 
-/** The ledger in KV (`LEDGER=kv`): one entry for each record, with its numbers in the metadata, so that a report lists and reads no values. */
+/**
+ * The ledger in KV (`LEDGER=kv`): one entry for each record, with its numbers in the metadata, so that a report lists
+ * and reads no values.
+ */
 export class KvLedger implements Ledger {
   readonly #store: LedgerStore;
 
@@ -70,7 +73,10 @@ export class KvLedger implements Ledger {
     return ok({ ...page.value, records: await this.#withCaches(page.value.records, session, query) });
   }
 
-  /** Compares records with those of their session, whatever else the query selects. A session that is too large to be read has no comparison. */
+  /**
+   * Compares records with those of their session, whatever else the query selects. A session that is too large to be
+   * read has no comparison.
+   */
   async #withCaches(
     records: readonly ListedRecord[],
     session: string,

@@ -36,7 +36,10 @@ export interface PromptPrefix {
   readonly first: string;
   /** The number of the last turn, from 1 on; 0: there is none. */
   readonly turns: number;
-  /** The conversation, without tools and system, up to the end of each of the last turns, from the earliest on. At most {@link MAX_ENDS}. */
+  /**
+   * The conversation, without tools and system, up to the end of each of the last turns, from the earliest on. At most
+   * {@link MAX_ENDS}.
+   */
   readonly ends: readonly string[];
 }
 
@@ -356,7 +359,10 @@ function settingsOf(body: JsonObject): string {
   return jsonOf([...pick(body, SETTING_FIELDS), ...gemini]);
 }
 
-/** The user's messages before the first output: Codex sends one with the environment before the user's own (0.169.0, recorded 2026-11-23). */
+/**
+ * The user's messages before the first output: Codex sends one with the environment before the user's own (0.169.0,
+ * recorded 2026-11-23).
+ */
 function firstOf(clientBody: JsonObject): string {
   const { items } = conversationOf(clientBody);
   const end = items.findIndex(isOutput);

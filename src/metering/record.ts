@@ -33,7 +33,10 @@ export interface RecordedAttempt {
    * was changed. Only the admin sees it, because the address may be internal.
    */
   readonly cause?: string;
-  /** What the provider said about the failure, without the prompt, or what Weir says of it: the first 300 characters. Absent: nothing is known. */
+  /**
+   * What the provider said about the failure, without the prompt, or what Weir says of it: the first 300 characters.
+   * Absent: nothing is known.
+   */
   readonly message?: string;
   /** The error that the client received has this message, so the client's key sees it in the record. */
   readonly message_shown?: true;

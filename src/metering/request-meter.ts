@@ -62,14 +62,20 @@ export interface MeteredRequest {
   readonly callerPays: boolean;
 }
 
-/** How the request ended. `refused`: no upstream sent output, as it refused, could not be reached, or was not called, so only reported usage counts. */
+/**
+ * How the request ended. `refused`: no upstream sent output, as it refused, could not be reached, or was not called, so
+ * only reported usage counts.
+ */
 export type RequestEnd =
   /** `endedBy`: the gateway ended the output as one that has reached its limit. */
   | { readonly kind: 'finished'; readonly endedBy?: UsageRecord['ended_by'] }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
-/** Adds to a record what its key's limits charge, and marks it as an estimate where that is one. `attempts` are those that the record sums up. */
+/**
+ * Adds to a record what its key's limits charge, and marks it as an estimate where that is one. `attempts` are those
+ * that the record sums up.
+ */
 export type AddCharge = (record: UsageRecord, attempts: readonly AttemptMeter[]) => ChargedRecord;
 
 interface MeterHooks {

@@ -57,7 +57,10 @@ function decodeBody(body: BodyInit): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** `3040: Capacity temporarily exceeded`, perhaps behind the error's name: cloudflare/ai, gateway-core/src/workers-ai-errors.ts (2026-07-30). */
+/**
+ * `3040: Capacity temporarily exceeded`, perhaps behind the error's name: cloudflare/ai,
+ * gateway-core/src/workers-ai-errors.ts (2026-07-30).
+ */
 const NUMBERED = /\b(\d{4,5}):\s*([\s\S]{0,2000})/g;
 /** What may precede the number of an unknown code: names of errors. Elsewhere in the text a number may be anything. */
 const ERROR_NAMES = /^(?:[A-Za-z]{1,40}: ){0,3}$/;

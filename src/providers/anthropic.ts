@@ -1,4 +1,7 @@
-/** Anthropic: Messages, and what each family of Claude models accepts. https://platform.claude.com/docs/en/api/messages (read 2026-11-22) */
+/**
+ * Anthropic: Messages, and what each family of Claude models accepts. https://platform.claude.com/docs/en/api/messages
+ * (read 2026-11-22)
+ */
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from '../protocols/anthropic-messages/family.ts';
 import { fitToFamily, withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
 import { claudeForm } from '../protocols/anthropic-messages/request-writer.ts';
@@ -22,7 +25,10 @@ import type { ListedModel, ModelTraitsRow, Provider } from './provider.ts';
 // O: the table of https://platform.claude.com/docs/en/models
 // V: the AI SDK's getModelCapabilities (vercel/ai@ed857f50, packages/anthropic, 2026-08-22) and its changelog of 2026-09
 
-/** O: 128K output tokens. M: 400 for a thinking budget (`"thinking.type.enabled" is not supported for this model`), sampling or a prefill. */
+/**
+ * O: 128K output tokens. M: 400 for a thinking budget (`"thinking.type.enabled" is not supported for this model`),
+ * sampling or a prefill.
+ */
 const NEWEST: ClaudeFamily = {
   models: ['claude-fable-*', 'claude-mythos-*', 'claude-opus-5-5*'],
   checked: '2026-11-22',

@@ -61,7 +61,10 @@ const REFUSALS: RefusalRules = {
     /\bInput Tokens Exceeded\b|\bInput is too long for requested model\b|\bexceeds the context window\b|\bprompt is too long\b/i,
 };
 
-/** Each response counts its calls from `call_0`: recorded, bedrock-mantle--call0-step1 to 4, 2026-07. Other models' calls have ids of their own. */
+/**
+ * Each response counts its calls from `call_0`: recorded, bedrock-mantle--call0-step1 to 4, 2026-07. Other models'
+ * calls have ids of their own.
+ */
 const QUIRKS = { absentToolCallId: /^call_\d{1,4}$/ } as const;
 
 /** M: an API key is a bearer token. */
@@ -89,9 +92,9 @@ const OPEN_MISTRAL: Profile = {
 };
 
 /**
- * R: gpt-oss; G: Gemma 4 and Grok, which have both APIs (sebsto/swift-bedrock-library v1.17.0, 2026-06-16). GPT has Responses alone at Mantle,
- * by its refusal ("The model 'openai.gpt-5.6-terra' does not support the '/v1/chat/completions' API", enricoros/big-AGI#1167, 2026-08-04),
- * after which chat requests go there.
+ * R: gpt-oss; G: Gemma 4 and Grok, which have both APIs (sebsto/swift-bedrock-library v1.17.0, 2026-06-16). GPT has
+ * Responses alone at Mantle, by its refusal ("The model 'openai.gpt-5.6-terra' does not support the
+ * '/v1/chat/completions' API", enricoros/big-AGI#1167, 2026-08-04), after which chat requests go there.
  */
 const OPEN_WITH_RESPONSES: Profile = {
   ...OPEN,
@@ -133,8 +136,9 @@ const SHORT_CACHED_CLAUDE = ['claude-3-*', 'claude-sonnet-4-20*', 'claude-opus-4
 const CONVERSE_FAMILIES: ConverseFamilies = {
   claude: CLAUDE_FAMILIES,
   rows: [
-    // 400 "messages.0.content.2.type: Field required" behind a document that is no PDF: aws/aws-sdk-java-v2#6277, 2026-08-05.
-    // Caches: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (2026-11-28). Citations: recorded, bedrock--claude-citation.
+    // 400 "messages.0.content.2.type: Field required" behind a document that is no PDF: aws/aws-sdk-java-v2#6277,
+    // 2026-08-05. Caches: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (2026-11-28).
+    // Citations: recorded, bedrock--claude-citation.
     { ...CLAUDE_FAMILY, models: UNCACHED_CLAUDE },
     {
       ...CLAUDE_FAMILY,
@@ -198,7 +202,10 @@ const CONVERSE_FAMILIES: ConverseFamilies = {
 /** What `count-tokens` counts. */
 const COUNTED = ['messages', 'system', 'toolConfig', 'additionalModelRequestFields'];
 
-/** A profile "doesn't support counting tokens", the model of the same name does: recorded, bedrock--refused-count-profile, -count-tokens-of-profile. */
+/**
+ * A profile "doesn't support counting tokens", the model of the same name does: recorded,
+ * bedrock--refused-count-profile, -count-tokens-of-profile.
+ */
 function countPath(model: string): string {
   const bare = model.replace(/^(?:[a-z]{2}|apac|global|us-gov)\.(?=[a-z][a-z0-9]{2,31}\.)/, '');
   return `/model/${encodeURIComponent(bare.toWellFormed())}/count-tokens`;
@@ -297,8 +304,9 @@ export const bedrock: Provider<BedrockSetting> = {
         origin: ({ AWS_REGION: region = '' }) => `https://bedrock-mantle.${region}.api.aws`,
       },
     },
-    // E: inference profiles are Runtime's, as are ids with a version (`…-v1:0`), which Mantle does not list (recorded, bedrock-mantle--models,
-    // and https://docs.aws.amazon.com/bedrock/latest/userguide/inference-chat-completions.html, 2026-11-28). Bare names are Mantle's.
+    // E: inference profiles are Runtime's, as are ids with a version (`…-v1:0`), which Mantle does not list (recorded,
+    // bedrock-mantle--models, and https://docs.aws.amazon.com/bedrock/latest/userguide/inference-chat-completions.html,
+    // 2026-11-28). Bare names are Mantle's.
     doors: [
       {
         serves: ({ model }) => isOfRuntime(model) && isClaude(model),

@@ -1,4 +1,7 @@
-/** Profiles of APIs that are compatible with OpenAI's, the tolerant one for unknown hosts, and the changes that `PROVIDERS` makes to one. */
+/**
+ * Profiles of APIs that are compatible with OpenAI's, the tolerant one for unknown hosts, and the changes that
+ * `PROVIDERS` makes to one.
+ */
 
 import { EFFORT_FIELDS } from '../facts/efforts.ts';
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
@@ -147,7 +150,10 @@ export function closedMessages(
   };
 }
 
-/** A server that ignores unknown fields: nothing is dropped, and reasoning is sent under both names, which Ollama's cloud accepted (recorded 2026-08). */
+/**
+ * A server that ignores unknown fields: nothing is dropped, and reasoning is sent under both names, which Ollama's
+ * cloud accepted (recorded 2026-08).
+ */
 export const TOLERANT: RequestRules = {
   checked: '2026-11-22',
   fields: {},

@@ -1,4 +1,7 @@
-/** Fireworks: refuses unknown fields, also in messages (400 "Extra inputs are not permitted"). The schema is that of its Python SDK of 2026-07-21. */
+/**
+ * Fireworks: refuses unknown fields, also in messages (400 "Extra inputs are not permitted"). The schema is that of its
+ * Python SDK of 2026-07-21.
+ */
 import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
 import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Provider } from './provider.ts';

@@ -53,13 +53,17 @@ function readRetryInfo(body: JsonObject): number | undefined {
 }
 
 /**
- * "Multiple candidates is not enabled for this model": googleapis/js-genai#1609, 2026-05-18, from all models of version 3 and none of version 2. "Logprobs is not
- * enabled": mscraftsman/generative-ai#135, 2025-11-21. "Penalty is not enabled for this model": MisakaNet#1473, 2026-09-04.
+ * "Multiple candidates is not enabled for this model": googleapis/js-genai#1609, 2026-05-18, from all models of version
+ * 3 and none of version 2. "Logprobs is not enabled": mscraftsman/generative-ai#135, 2025-11-21. "Penalty is not
+ * enabled for this model": MisakaNet#1473, 2026-09-04.
  */
 const REFUSED_BY_3 = ['n', 'logprobs', 'top_logprobs', 'presence_penalty', 'frequency_penalty'];
 const REFUSED_BY_2_5 = REFUSED_BY_3.slice(1);
 
-/** "Function call is missing a thought_signature": securo#884, 2026-09-10. Images in results: docs function-calling, multimodal responses. */
+/**
+ * "Function call is missing a thought_signature": securo#884, 2026-09-10. Images in results: docs function-calling,
+ * multimodal responses.
+ */
 const GEMINI_3 = {
   checked: '2026-11-22',
   needsSignatures: true,
@@ -283,7 +287,8 @@ const CHAT: RequestRules = {
     checked: '2026-11-23',
     // A `reasoning` object is 400: 2026-01-10.
     takes: ['reasoning_effort'],
-    // "Reasoning cannot be turned off for Gemini 2.5 Pro or 3 models": https://ai.google.dev/gemini-api/docs/openai#thinking (read 2026-11-21).
+    // "Reasoning cannot be turned off for Gemini 2.5 Pro or 3 models":
+    // https://ai.google.dev/gemini-api/docs/openai#thinking (read 2026-11-21).
     families: [
       { models: OLDER.flatMap(withPrefix), efforts: [], reasons: 'never' },
       { models: ['gemini-2.5-flash*'].flatMap(withPrefix), efforts: ['none', 'low', 'medium', 'high'] },

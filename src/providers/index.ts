@@ -143,8 +143,8 @@ export function profileOfHost(host: string): Profile {
 }
 
 /**
- * The profile of a base URL. Google has two APIs at one host: the compatible one is below `/openai`. Vertex AI has those of several makers, also
- * for an entry that names the native API in `like`.
+ * The profile of a base URL. Google has two APIs at one host: the compatible one is below `/openai`. Vertex AI has
+ * those of several makers, also for an entry that names the native API in `like`.
  * @param url typed by its parts: this file is in the package's declarations, which must compile without the type `URL`
  */
 export function profileOfUrl(

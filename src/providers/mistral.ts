@@ -19,8 +19,8 @@ import { closedMessages, embeddingsEndpoint } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
 /**
- * Ids of calls, at every host of Mistral's models. 400 code 3280 "must be a-z, A-Z, 0-9, with a length of 9": nearai/ironclaw#1241, 2026-03;
- * mistral-common's validator of 2026-07-23, which other servers use.
+ * Ids of calls, at every host of Mistral's models. 400 code 3280 "must be a-z, A-Z, 0-9, with a length of 9":
+ * nearai/ironclaw#1241, 2026-03; mistral-common's validator of 2026-07-23, which other servers use.
  */
 export const MISTRAL_CALL_IDS = /^[a-zA-Z0-9]{9}$/;
 

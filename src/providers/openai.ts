@@ -213,7 +213,8 @@ const RESPONSES: RequestRules = {
   },
   effort: {
     takes: ['reasoning_effort'],
-    // "Unsupported parameter: 'reasoning.effort' is not supported with this model", gpt-4o: RageAgainstThePixel/OpenAI-DotNet#500, 2025-10-24.
+    // "Unsupported parameter: 'reasoning.effort' is not supported with this model", gpt-4o:
+    // RageAgainstThePixel/OpenAI-DotNet#500, 2025-10-24.
     families: FAMILIES,
   },
   // "Unknown parameter: 'tools[0].x'", as in chat.
@@ -257,7 +258,8 @@ const RESPONSES_API: ResponsesApi = {
     // 400 to tools at every effort, `none` included: firebase/genkit#6303 (2026-09-08), LibreChat-AI/agents#506 (2026-09-04). gpt-6.1-sol:
     // the same words. gpt-6.1-terra: "Tool calls need Responses" (its page). gpt-6.2: its guide.
     { models: ['gpt-6-astra*', 'gpt-6.1*', 'gpt-6.2*'], api: 'prefer_responses', toolsOnChat: [] },
-    // 400 without an effort and with `low`, 200 with `none`: BerriAI/litellm#34569, 2026-07-24. gpt-6-sol and -luna: onyx-dot-app/onyx#15008.
+    // 400 without an effort and with `low`, 200 with `none`: BerriAI/litellm#34569, 2026-07-24. gpt-6-sol and -luna:
+    // onyx-dot-app/onyx#15008.
     { models: ['gpt-5.6*', 'gpt-6-*'], api: 'prefer_responses', toolsOnChat: ['none'] },
     // 400 with an effort: openai/openai-openapi#541 (2026-05-18), pipecat-ai/pipecat#4043 (2026-03-16).
     { models: ['gpt-5.4*', 'gpt-5.5*'], api: 'prefer_responses', toolsOnChat: ['none', 'absent'] },

@@ -17,11 +17,12 @@ const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 const [, ...FROM_LOW] = EFFORTS;
 
 /**
- * 400 "Reasoning is mandatory for this endpoint and cannot be disabled." OpenRouter's list names these models (`reasoning.mandatory`:
- * dendrux/dendrux#44, 2026-07-25, with gpt-5 and deepseek-r1). Others by reports: gemini-3.7-flash (elie222/rakazo#114, 2026-08-22: `low` is
- * accepted), minimax-m2.5, step-3.5-flash (musistudio/claude-code-router#1215, #1238, 2026-02), stealth/ox-alpha (earendil-works/pi#8454,
- * 2026-08-21). The rest is what the model's own provider refuses, as of 2026-11-23: a model that is missing here would be a 400, one too
- * many reasons a little. In each of these kinds an unlisted name is newer than the listed ones.
+ * 400 "Reasoning is mandatory for this endpoint and cannot be disabled." OpenRouter's list names these models
+ * (`reasoning.mandatory`: dendrux/dendrux#44, 2026-07-25, with gpt-5 and deepseek-r1). Others by reports:
+ * gemini-3.7-flash (elie222/rakazo#114, 2026-08-22: `low` is accepted), minimax-m2.5, step-3.5-flash
+ * (musistudio/claude-code-router#1215, #1238, 2026-02), stealth/ox-alpha (earendil-works/pi#8454, 2026-08-21). The rest
+ * is what the model's own provider refuses, as of 2026-11-23: a model that is missing here would be a 400, one too many
+ * reasons a little. In each of these kinds an unlisted name is newer than the listed ones.
  */
 const FAMILIES: readonly ReasoningFamily[] = [
   { models: ['openai/gpt-5', 'openai/gpt-5-*'], efforts: EFFORTS },

@@ -252,9 +252,9 @@ export interface Profile {
    */
   readonly visibleOutputModels?: readonly string[];
   /**
-   * It ends a streamed request, and bills no more of it, when the connection closes. The value is the most output tokens that it writes in a
-   * second for one choice. Absent: hard budgets take it for one that may go on. No provider's documents state both (2026-11-23), so
-   * operators do, of servers they know.
+   * It ends a streamed request, and bills no more of it, when the connection closes. The value is the most output
+   * tokens that it writes in a second for one choice. Absent: hard budgets take it for one that may go on. No
+   * provider's documents state both (2026-11-23), so operators do, of servers they know.
    */
   readonly stopsOnClose?: number;
   /**

@@ -31,16 +31,18 @@ const COMMON: RefusalPatterns = {
   // deployed": Fireworks (warpdotdev/warp#15107, 2026-08-13). Matched from the beginning of the message, because a
   // message may quote text of the request.
   missing_model: /^model_not_found:|^[^:]*: (?:the )?model\b.{0,256}?\b(?:does not exist|not found)\b/i,
-  // "Your API key does not have permission …", Anthropic: https://aitoolsrank.io/fix/anthropic-api-permission-error/, read 2026-11-22;
-  // "Your API key was reported as leaked", Gemini: continuedev/continue#10513, 2026-02-14; "… if you're using a restricted API key", OpenAI: microsoft/PowerToys#32989, 2024-05-22. Matched
-  // before any quoted text, for the same reason.
+  // "Your API key does not have permission …", Anthropic: https://aitoolsrank.io/fix/anthropic-api-permission-error/,
+  // read 2026-11-22; "Your API key was reported as leaked", Gemini: continuedev/continue#10513, 2026-02-14; "… if
+  // you're using a restricted API key", OpenAI: microsoft/PowerToys#32989, 2024-05-22. Matched before any quoted text,
+  // for the same reason.
   bad_credential:
     /^invalid_api_key:|^[^:]*: [^'"`]{0,256}?(?:\b(?:your|this|the|invalid|incorrect|expired)|using a restricted) (?:api[ -]?)?key\b/i,
 };
 
 /**
- * The model wrote something invalid. Groq, as recorded in 2026-08: "did not match schema"; "Failed to generate JSON. Please adjust your prompt.
- * See 'failed_generation' for more details.", "Tool choice is required, but model did not call a tool". Cerebras: "tool_call_validation_error".
+ * The model wrote something invalid. Groq, as recorded in 2026-08: "did not match schema"; "Failed to generate JSON.
+ * Please adjust your prompt. See 'failed_generation' for more details.", "Tool choice is required, but model did not
+ * call a tool". Cerebras: "tool_call_validation_error".
  */
 const OUTPUT_CODES =
   /^(?:tool_use_failed|failed_generation|json_validate_failed|json_validation_failed|output_parse_failed|tool_call_validation_error|invalid_model_output|invalid_output|malformed_(?:function|tool)_call|structured_output_\w{1,40}|model_output_\w{1,40})$/i;

@@ -4,9 +4,10 @@ import { compatibleProfile, TOLERANT } from './compatible.ts';
 import type { Profile } from './provider.ts';
 
 /**
- * Operators choose the names of models, so the rule of the strictest chat template applies to all: "System message must be at the beginning" by vLLM
- * (vllm-project/vllm#41114, 2026-04-28), llama.cpp (anthropics/claude-code#77698, 2026-07-15) and Ollama (ollama/ollama#17774,
- * 2026-08-15), from templates that SGLang runs as well (QwenLM/Qwen3.8#244, 2026-09-22).
+ * Operators choose the names of models, so the rule of the strictest chat template applies to all: "System message must
+ * be at the beginning" by vLLM (vllm-project/vllm#41114, 2026-04-28), llama.cpp (anthropics/claude-code#77698,
+ * 2026-07-15) and Ollama (ollama/ollama#17774, 2026-08-15), from templates that SGLang runs as well
+ * (QwenLM/Qwen3.8#244, 2026-09-22).
  */
 const ANY_TEMPLATE: RequestRules = {
   ...TOLERANT,

@@ -48,8 +48,8 @@ function sentBody(body: JsonObject): JsonObject {
 }
 
 /**
- * The content as Vertex AI takes it. It refuses contents without a role (BerriAI/litellm#32731), and, at Gemini 3, results beside other parts
- * (S): these follow in a content of their own.
+ * The content as Vertex AI takes it. It refuses contents without a role (BerriAI/litellm#32731), and, at Gemini 3,
+ * results beside other parts (S): these follow in a content of their own.
  */
 function sentContents(content: unknown): readonly unknown[] {
   if (!isObject(content) || !Array.isArray(content.parts)) return [content];
@@ -185,7 +185,10 @@ const MAKERS: Readonly<Record<string, string>> = {
   mistralai: 'mistral',
 };
 
-/** Regional endpoints cost a tenth more for Claude from 4.5 on: https://platform.claude.com/docs/en/about-claude/pricing (from memory, 2026-11-28). */
+/**
+ * Regional endpoints cost a tenth more for Claude from 4.5 on: https://platform.claude.com/docs/en/about-claude/pricing
+ * (from memory, 2026-11-28).
+ */
 const REGIONAL_FACTOR = 1.1;
 
 function makerOf(name: string): MakerModel | null {

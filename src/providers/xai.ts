@@ -167,8 +167,8 @@ export const xai: Provider<'XAI_API_KEY' | 'XAI_BASE_URL'> = {
   },
   modelTraits: MODEL_TRAITS,
   ownModels: ['grok-*'],
-  // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (xai--text, 2026-03). Its Responses API includes them in the output tokens.
-  // The chunk after the finish of recorded streams that had not requested usage (2026-08).
+  // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (xai--text, 2026-03). Its Responses API includes
+  // them in the output tokens. The chunk after the finish of recorded streams that had not requested usage (2026-08).
   quirks: { costOf, countsReasoningApart: true, passesLateUsage: true },
   refusals: {
     // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.

@@ -23,10 +23,10 @@ const FAMILIES: readonly ReasoningFamily[] = [
   { models: ['glm-4*', 'glm-5', 'glm-5-*', 'glm-5v*', 'glm-5.1*'], efforts: ['none'] },
   // It knows all words, and has two levels: https://docs.z.ai/api-reference/llm/chat-completion (2026-06-25, by models.dev).
   { models: ['glm-5.2*'], efforts: ['none', 'high', 'max'] },
-  // GLM-5.3 and newer models. "Only max, high and low are supported. Any other input will result in an error": D. 400 code 1210 to
-  // `disabled`, "This model always engages in thinking and cannot be disabled; please use low, high, or max": NousResearch/hermes-agent#85890
-  // (2026-08-14). `medium` was accepted in a live probe of the Coding Plan (NousResearch/hermes-agent#91844, 2026-08-21), whose endpoint
-  // also ignores `disabled`; what D names works at both.
+  // GLM-5.3 and newer models. "Only max, high and low are supported. Any other input will result in an error": D. 400
+  // code 1210 to `disabled`, "This model always engages in thinking and cannot be disabled; please use low, high, or
+  // max": NousResearch/hermes-agent#85890 (2026-08-14). `medium` was accepted in a live probe of the Coding Plan
+  // (NousResearch/hermes-agent#91844, 2026-08-21), whose endpoint also ignores `disabled`; what D names works at both.
   { efforts: ['low', 'high', 'max'], thinking: ['enabled'] },
 ];
 

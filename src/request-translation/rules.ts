@@ -15,7 +15,10 @@ import type { JsonObject } from '../shared/json.ts';
  * ```
  */
 export interface RequestRules {
-  /** The day on which the table was last compared with its sources: `npm run prices` names tables whose day is long ago. Absent: unknown. */
+  /**
+   * The day on which the table was last compared with its sources: `npm run prices` names tables whose day is long ago.
+   * Absent: unknown.
+   */
   readonly checked?: string;
   /** Rows for top-level fields of the body, by OpenAI's names. */
   readonly fields: Readonly<Record<string, FieldRule>>;
@@ -24,10 +27,11 @@ export interface RequestRules {
   /** The provider's words for values of fields: `{ service_tier: { default: 'on_demand' } }`. */
   readonly words?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /**
-   * Settings that say nothing are left out, because the provider refuses some of them: `stop: []` and `""`, `logit_bias: {}`,
-   * `top_logprobs: 0`, `tools: []` with its `tool_choice` and `parallel_tool_calls`. OpenAI's reasoning models refuse the names of the first three
-   * (`UNSUPPORTED` of its API), and OpenAI and DeepSeek an empty list of tools: 400 "[] is too short - 'tools'" (JetBrains/koog#786,
-   * 2025-09-12; runebookai/tome#87, 2025-07-01; earendil-works/pi#3649, 2026-04-24). Absent: they are sent.
+   * Settings that say nothing are left out, because the provider refuses some of them: `stop: []` and `""`,
+   * `logit_bias: {}`, `top_logprobs: 0`, `tools: []` with its `tool_choice` and `parallel_tool_calls`. OpenAI's
+   * reasoning models refuse the names of the first three (`UNSUPPORTED` of its API), and OpenAI and DeepSeek an empty
+   * list of tools: 400 "[] is too short - 'tools'" (JetBrains/koog#786, 2025-09-12; runebookai/tome#87, 2025-07-01;
+   * earendil-works/pi#3649, 2026-04-24). Absent: they are sent.
    */
   readonly refusesEmpty?: true;
   /** `converted`: `functions`, `function_call` and messages of role `function` become tools. Absent: they are sent unchanged. */

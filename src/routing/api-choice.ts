@@ -52,7 +52,8 @@ function prefersResponses(
   const { fields: body } = request;
   const effort = requestedEffort(body)?.level;
   if (hasTools && toolsOnChat !== undefined && !toolsOnChat.includes(effort ?? 'absent')) return true;
-  // Both are values of Responses alone: the effort is measured (BerriAI/litellm-docs#1173, 2026-09-03), the ttl is by openai 7.57.0's types.
+  // Both are values of Responses alone: the effort is measured (BerriAI/litellm-docs#1173, 2026-09-03), the ttl is by
+  // openai 7.57.0's types.
   if (effort === 'max' || objectOf(body.prompt_cache_options).ttl === '12h') return true;
   const isChatOnly = chatOnly.some(
     (field) => body[field] !== undefined && body[field] !== null && !isDefault(field, body[field], body),

@@ -44,7 +44,10 @@ export function isTimeout(reason: FailureReason): boolean {
   return reason === 'idle' || reason === 'slow';
 }
 
-/** Statuses that concern the account and what it may access, such as a model. Whether the caller's or the deployment's was sent decides the verdict. */
+/**
+ * Statuses that concern the account and what it may access, such as a model. Whether the caller's or the deployment's
+ * was sent decides the verdict.
+ */
 const ACCESS_STATUSES = [401, 402, 403, 404];
 
 /** Statuses that concern the request. The message decides whether another model may accept it. */

@@ -1,4 +1,7 @@
-/** Finds the targets of a request: reads the model names, resolves aliases, and maps each address to a provider, an endpoint and a model. */
+/**
+ * Finds the targets of a request: reads the model names, resolves aliases, and maps each address to a provider, an
+ * endpoint and a model.
+ */
 
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { secretUnreadable } from '../canonical/secret.ts';
@@ -64,9 +67,9 @@ export interface TargetsRequest {
 }
 
 /**
- * Returns each target once, in the order to try them, and the targets that are skipped: those that the key's globs exclude or
- * its budget cannot pay, those without an endpoint for the route, and those of another provider than the one whose credential the caller sent. A name that cannot
- * be resolved is an error.
+ * Returns each target once, in the order to try them, and the targets that are skipped: those that the key's globs
+ * exclude or its budget cannot pay, those without an endpoint for the route, and those of another provider than the one
+ * whose credential the caller sent. A name that cannot be resolved is an error.
  */
 export function findTargets(request: TargetsRequest): Result<FoundTargets, ApiError> {
   const { settings, names, stickyKey } = request;
@@ -182,7 +185,10 @@ function notFound(message: string, param: string): Result<never, ApiError> {
   return failure(apiError('model_not_found', message, param));
 }
 
-/** The provider of a name without one. On the agents route, whose names are ids of agents, the one configured provider with agents is the default. */
+/**
+ * The provider of a name without one. On the agents route, whose names are ids of agents, the one configured provider
+ * with agents is the default.
+ */
 function defaultProvider(name: string, settings: Settings, route: Route): string | null {
   if (route !== 'agents')
     return name.includes('/') ? settings.defaultProvider : providerOfBareName(name, settings);
@@ -373,7 +379,10 @@ export function hashToUnit(text: string): number {
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** The addresses of all models that a request to the target may reach. A router behind one address reads more of them from `fallbacks` (OpenRouter). */
+/**
+ * The addresses of all models that a request to the target may reach. A router behind one address reads more of them
+ * from `fallbacks` (OpenRouter).
+ */
 export function addressesOf(
   { address, provider }: Pick<Target, 'address' | 'provider'>,
   body: JsonObject,

@@ -33,7 +33,10 @@ export interface ReadAuth {
 interface AuthUse {
   /** The setting of a key, which takes precedence; null: none is set. */
   readonly key: string | null;
-  /** Settings that show that the deployment wants the provider: a mistake is then a problem. Other code of the Worker may have keys of AWS. */
+  /**
+   * Settings that show that the deployment wants the provider: a mistake is then a problem. Other code of the Worker
+   * may have keys of AWS.
+   */
   readonly isWanted: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Where Durable Objects are. A jurisdiction is part of an object's identity: in another one, the same name is another, empty object. So it is
- * chosen before the first key, and KV remembers it.
+ * Where Durable Objects are. A jurisdiction is part of an object's identity: in another one, the same name is another,
+ * empty object. So it is chosen before the first key, and KV remembers it.
  */
 import type { KeyStore } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';

@@ -23,7 +23,10 @@ export interface SettingProblem {
 /** A setting that is in force, without its value where that may be a secret. */
 export interface SettingInForce {
   readonly setting: string;
-  /** Null: a secret, or a list or an object, which may contain one. Of a URL, the part without credentials and query; of `ALERT_URL`, the host. */
+  /**
+   * Null: a secret, or a list or an object, which may contain one. Of a URL, the part without credentials and query; of
+   * `ALERT_URL`, the host.
+   */
   readonly value: string | null;
   readonly source: 'default' | 'environment' | 'option' | 'secrets_store';
 }

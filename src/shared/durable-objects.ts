@@ -1,4 +1,7 @@
-/** Calls Durable Objects: each call ends within a limit, and runs a second time after a failure, because every deployment resets each object once. */
+/**
+ * Calls Durable Objects: each call ends within a limit, and runs a second time after a failure, because every
+ * deployment resets each object once.
+ */
 
 /** The longest wait for an object, for callers that set no other limit. */
 export const MAX_CALL_MS = 120_000;
@@ -56,7 +59,10 @@ export function failureOf(error: unknown): ObjectFailure {
   return has(error, 'durableObjectReset') || has(error, 'retryable') ? 'reset' : 'failed';
 }
 
-/** Errors of the runtime have such fields: https://developers.cloudflare.com/durable-objects/best-practices/error-handling (read 2026-11-29) */
+/**
+ * Errors of the runtime have such fields:
+ * https://developers.cloudflare.com/durable-objects/best-practices/error-handling (read 2026-11-29)
+ */
 function has(error: unknown, field: string): boolean {
   return error instanceof Error && Reflect.get(error, field) === true;
 }

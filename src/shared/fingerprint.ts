@@ -1,8 +1,8 @@
 /** A short text that stands for a longer one where both are only compared. */
 
 /**
- * cyrb53 (public domain): two mixed multiplicative hashes of 32 bits, as 53 bits. A cryptographic hash would be asynchronous. Whoever knows it can
- * find a text with the same one.
+ * cyrb53 (public domain): two mixed multiplicative hashes of 32 bits, as 53 bits. A cryptographic hash would be
+ * asynchronous. Whoever knows it can find a text with the same one.
  */
 export function hash53(text: string): number {
   let a = 0xdeadbeef;

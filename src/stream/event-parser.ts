@@ -1,4 +1,7 @@
-/** What the reader of a response needs of a framing: server-sent events (`sse-parser.ts`) or AWS's event stream (`eventstream-parser.ts`). */
+/**
+ * What the reader of a response needs of a framing: server-sent events (`sse-parser.ts`) or AWS's event stream
+ * (`eventstream-parser.ts`).
+ */
 
 /**
  * Splits the bytes of one stream into events. Call `next` until a read is used up, and `end` once after the last read. After each call,

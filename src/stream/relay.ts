@@ -477,8 +477,8 @@ export class Relay {
   }
 
   /**
-   * Waits for the client, or for other streams. A timeout ends an attempt without output also while the client does not read. Later, it ends
-   * the stream itself, and what the client has not taken keeps its memory until others need it.
+   * Waits for the client, or for other streams. A timeout ends an attempt without output also while the client does not
+   * read. Later, it ends the stream itself, and what the client has not taken keeps its memory until others need it.
    * @returns `revoked` if they do
    */
   #pauseWithLimit(pause: Promise<void>, { hasOutput }: EventReader): Promise<unknown> {

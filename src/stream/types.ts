@@ -112,7 +112,10 @@ export interface ChunkContext {
   readonly choices: number;
   /** The client's tool names by the names that the upstream knows. Absent: they are the same. */
   readonly toolNames?: ReadonlyMap<string, string>;
-  /** By the name that the upstream knows of a tool: the client's keys of its arguments, by those that the upstream knows. Absent: none differs. */
+  /**
+   * By the name that the upstream knows of a tool: the client's keys of its arguments, by those that the upstream
+   * knows. Absent: none differs.
+   */
   readonly toolKeys?: ReadonlyMap<string, ReadonlyMap<string, string>>;
   /** The current time in seconds. */
   readonly now: () => number;

@@ -1,4 +1,7 @@
-/** Finds what a short text has in common with long ones: runs of three words, or of 11 characters, whatever their case, accents and spaces. */
+/**
+ * Finds what a short text has in common with long ones: runs of three words, or of 11 characters, whatever their case,
+ * accents and spaces.
+ */
 
 // The numbers come before all other statements: esbuild writes only such into the code, where the loops are twice as fast.
 
@@ -26,7 +29,8 @@ const WORDS_SEED = 0x9e3779b9;
 const GRAM_SHIFT = 6;
 const GRAM_FACTOR = 0x9e3779b1;
 
-// What is known of each UTF-16 unit: one bit for each of its kinds, and in the lower bits the unit in lower case without its accent. 0: not known yet.
+// What is known of each UTF-16 unit: one bit for each of its kinds, and in the lower bits the unit in lower case
+// without its accent. 0: not known yet.
 
 const FOLDED = 0xffff;
 const SPACE_CODE = 32;
@@ -52,7 +56,10 @@ const OUT = Array.from({ length: RUN_CHARS }).reduce<number>((power) => Math.imu
 /** Called with the hash of a run, and where it begins and ends. */
 type VisitRun = (hash: number, from: number, to: number) => void;
 
-/** The runs of a short text, which are searched in long ones. About 100 bytes are held for each of its characters, so its user bounds it. */
+/**
+ * The runs of a short text, which are searched in long ones. About 100 bytes are held for each of its characters, so
+ * its user bounds it.
+ */
 export class CommonRuns {
   /** The last of the runs with each hash. */
   readonly #runs = new Map<number, SearchedRun>();

@@ -1,4 +1,7 @@
-/** Calls an upstream: sends the allowed headers of the client, turns refusals and failed connections into errors, and opens the response. */
+/**
+ * Calls an upstream: sends the allowed headers of the client, turns refusals and failed connections into errors, and
+ * opens the response.
+ */
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import {
@@ -27,7 +30,10 @@ import type { Clock } from '../stream/timers.ts';
 import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
 import { MAX_REFUSED_CONNECTION_MS, showsNoWork } from './evidence.ts';
 
-/** At most this much of an upstream's error body is read, and its rest is awaited for so long: the status alone decides whether to retry. */
+/**
+ * At most this much of an upstream's error body is read, and its rest is awaited for so long: the status alone decides
+ * whether to retry.
+ */
 const MAX_ERROR_BODY = { maxBytes: 64 * 1024, maxMs: 5000 } as const;
 
 /** The cause of a failed connection, in the log and the record. */

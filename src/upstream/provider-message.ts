@@ -1,6 +1,6 @@
 /**
- * Compares what a provider said with the request: what may be stored and logged of it, without the caller's prompt, without secrets, bounded
- * (E5), and which of its statements may be an echo of the prompt (Z2).
+ * Compares what a provider said with the request: what may be stored and logged of it, without the caller's prompt,
+ * without secrets, bounded (E5), and which of its statements may be an echo of the prompt (Z2).
  */
 import { sanitize, type Upstream } from '../canonical/upstream-error.ts';
 import { fieldOf } from '../facts/fields.ts';
@@ -21,7 +21,10 @@ const MAX_MESSAGE_CHARS = 1000;
 /** The texts of a request that are compared. Of a refusal of a larger one nothing is kept and nothing learned. */
 const MAX_COMPARED_CHARS = 8 * 1024 * 1024;
 
-/** The characters of these that are read, each as often as it is read, as in texts that have much of the message. Beyond, as of a larger request. */
+/**
+ * The characters of these that are read, each as often as it is read, as in texts that have much of the message.
+ * Beyond, as of a larger request.
+ */
 const MAX_READ_CHARS = 6 * 1024 * 1024;
 
 /** The depth of a request. A deeper one is as a larger one. */
@@ -115,7 +118,8 @@ export class MessageComparison {
   }
 
   /**
-   * Searches quotations and codes, which are too short for runs, and covers those that are found. Those of which runs cover all need no search.
+   * Searches quotations and codes, which are too short for runs, and covers those that are found. Those of which runs
+   * cover all need no search.
    * @returns covers numbers of several groups, when all groups were searched
    */
   #search(short: ShortTexts, decoded: Decoded): () => void {
@@ -168,7 +172,10 @@ export class MessageComparison {
     };
   }
 
-  /** Searches long numbers, such as those of cards and telephones, whatever stands between their digits, and covers those that are found. */
+  /**
+   * Searches long numbers, such as those of cards and telephones, whatever stands between their digits, and covers
+   * those that are found.
+   */
   #searchDigits(decoded: Decoded): ShortTexts | null {
     const numbers = numbersIn(decoded.text.slice(0, MAX_MESSAGE_CHARS));
     if (numbers.length === 0) return null;
@@ -455,7 +462,10 @@ function numbersIn(message: string): readonly TextSpan[] {
     .map(spanOf);
 }
 
-/** Where a text may have such a number: no letter of ASCII stands between its digits. Some signs are compared as the digit in them, such as `²`. */
+/**
+ * Where a text may have such a number: no letter of ASCII stands between its digits. Some signs are compared as the
+ * digit in them, such as `²`.
+ */
 const LONG_NUMBER = new RegExp(`[${DIGITS}](?:[^a-zA-Z${DIGITS}]*[${DIGITS}]){5,}`, 'g');
 
 /** Digits as they are compared: nothing counts that may stand between those of one number. */
@@ -631,8 +641,8 @@ function coreWords({ core }: Claim, message: string): readonly string[] {
 }
 
 /**
- * Whether the sentence has several words of the prompt in a row: with one that is neither a word of the claim nor of many refusals, or with all
- * words of the claim.
+ * Whether the sentence has several words of the prompt in a row: with one that is neither a word of the claim nor of
+ * many refusals, or with all words of the claim.
  */
 function hasPartOfPrompt(claim: Claim, message: string, runs: Uint8Array): boolean {
   const core = new Set(coreWords(claim, message));

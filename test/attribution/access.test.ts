@@ -1,4 +1,7 @@
-/** Tokens of Cloudflare Access, with a team's keys over HTTP: which are accepted, who is an admin, and what happens while the keys cannot be read. */
+/**
+ * Tokens of Cloudflare Access, with a team's keys over HTTP: which are accepted, who is an admin, and what happens
+ * while the keys cannot be read.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifyAccess } from '../../src/attribution/access.ts';
 import type { AttributionSettings } from '../../src/attribution/settings.ts';

@@ -1,4 +1,7 @@
-/** A simple reader of OpenAI-shaped streams, independent of `src`: of an upstream's stream with its deviations, and of a client's stream. */
+/**
+ * A simple reader of OpenAI-shaped streams, independent of `src`: of an upstream's stream with its deviations, and of a
+ * client's stream.
+ */
 
 import {
   type ChoiceContent,

@@ -1,4 +1,7 @@
-/** Tests that the page with 10,000 records and 1,000 keys appears as soon as with 100 records, holds little more, pages its keys, and shows every view (D5, D7). */
+/**
+ * Tests that the page with 10,000 records and 1,000 keys appears as soon as with 100 records, holds little more, pages
+ * its keys, and shows every view (D5, D7).
+ */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fill } from '../../tools/simulator/demo-records.ts';

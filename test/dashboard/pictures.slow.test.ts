@@ -1,4 +1,7 @@
-/** Tests the pictures of the overview in Chromium against sums of the single records, which no report has made (D3), and menus by keyboard (D5). */
+/**
+ * Tests the pictures of the overview in Chromium against sums of the single records, which no report has made (D3), and
+ * menus by keyboard (D5).
+ */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fill } from '../../tools/simulator/demo-records.ts';

@@ -1,4 +1,7 @@
-/** Models that the documents name exist: the simulator, which refuses what providers do not have, is asked for each. Recipes run as the demo runs them. */
+/**
+ * Models that the documents name exist: the simulator, which refuses what providers do not have, is asked for each.
+ * Recipes run as the demo runs them.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';

@@ -1,4 +1,7 @@
-/** The documents stay within their limits: pages on the first two shelves, words without clients, decisions and tables that a command writes. */
+/**
+ * The documents stay within their limits: pages on the first two shelves, words without clients, decisions and tables
+ * that a command writes.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

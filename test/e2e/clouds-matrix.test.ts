@@ -1,6 +1,6 @@
 /**
- * Clouds' hosts and paths, with the SDKs of all client protocols against a simulator that refuses what each refuses. `npm test` has one client
- * protocol for each model.
+ * Clouds' hosts and paths, with the SDKs of all client protocols against a simulator that refuses what each refuses.
+ * `npm test` has one client protocol for each model.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loopCell } from '../../tools/matrix/cell.ts';

@@ -1,4 +1,7 @@
-/** Gemini's clients whose provider changes at each step, and that keep a step in other forms than it came: no provider refuses anything (I7, I9). */
+/**
+ * Gemini's clients whose provider changes at each step, and that keep a step in other forms than it came: no provider
+ * refuses anything (I7, I9).
+ */
 import { afterAll, describe, expect, test } from 'vitest';
 import { SEED } from '../random-run.ts';
 import { CALLS, STEPS } from './agent-loops.ts';

@@ -1,4 +1,7 @@
-/** Tokens of a service account in workerd: one exchange for a flood of requests, also where the first requester is gone or the token ends within it. */
+/**
+ * Tokens of a service account in workerd: one exchange for a flood of requests, also where the first requester is gone
+ * or the token ends within it.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { FakeGoogle, SERVICE_ACCOUNT } from '../credentials/fake-google.ts';
 import { FloodGateway, hold } from './flood-gateway.ts';

@@ -1,6 +1,7 @@
 /**
- * The deployed gateway with namespaces that have a jurisdiction, which workerd has not: the objects of `eu` are of classes of their own, and
- * know it. An object anywhere else does nothing. Each object logs its creation, in every instance.
+ * The deployed gateway with namespaces that have a jurisdiction, which workerd has not: the objects of `eu` are of
+ * classes of their own, and know it. An object anywhere else does nothing. Each object logs its creation, in every
+ * instance.
  */
 import { DurableObject } from 'cloudflare:workers';
 import weir, { LedgerObject as DeployedLedger, ResponseObject as DeployedResponse } from '../../src/index.ts';

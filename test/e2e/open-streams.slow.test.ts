@@ -1,4 +1,7 @@
-/** Three thousand streams that are open at one moment: counted at the client, at the upstream and in the status, and each with its record (M1). */
+/**
+ * Three thousand streams that are open at one moment: counted at the client, at the upstream and in the status, and
+ * each with its record (M1).
+ */
 import { Agent, get, type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeObject, objectOf } from '../../tools/simulator/json.ts';

@@ -1,4 +1,7 @@
-/** Names of users under USERS=hash and off: requests of every source and route in workerd, and then all that was written, logged and returned. */
+/**
+ * Names of users under USERS=hash and off: requests of every source and route in workerd, and then all that was
+ * written, logged and returned.
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

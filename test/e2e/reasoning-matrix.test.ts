@@ -1,4 +1,7 @@
-/** Tests, against a simulator that refuses what the providers refuse, that each reasoning model takes each wish in each client protocol (Q14). */
+/**
+ * Tests, against a simulator that refuses what the providers refuse, that each reasoning model takes each wish in each
+ * client protocol (Q14).
+ */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { sampleOf } from '../random-run.ts';

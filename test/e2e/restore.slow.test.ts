@@ -1,4 +1,7 @@
-/** The commands of docs/operations.md that back keys up and restore them, played with wrangler's local storage and a gateway in workerd (K4). */
+/**
+ * The commands of docs/operations.md that back keys up and restore them, played with wrangler's local storage and a
+ * gateway in workerd (K4).
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

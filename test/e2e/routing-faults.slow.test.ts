@@ -1,4 +1,7 @@
-/** Tests all failures of a target: before and after its first output, streaming and non-streaming, before and after a heartbeat (R4, R5, R9). */
+/**
+ * Tests all failures of a target: before and after its first output, streaming and non-streaming, before and after a
+ * heartbeat (R4, R5, R9).
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf } from '../../tools/simulator/json.ts';
 import { chat, DONE, finishesOf, framesOf, streamedChat } from './client.ts';

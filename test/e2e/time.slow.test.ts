@@ -11,7 +11,10 @@ const HEARTBEAT = ': heartbeat';
 const HALF = 'A weir holds the river back just enough';
 const WHOLE = `${HALF} that every boat may pass in turn. 🌊`;
 
-/** The time limits. A busy machine can stop a process for two seconds: what an upstream sends before a limit must still arrive before it. */
+/**
+ * The time limits. A busy machine can stop a process for two seconds: what an upstream sends before a limit must still
+ * arrive before it.
+ */
 const LIMIT_SECONDS = 3;
 
 const IDLE = {

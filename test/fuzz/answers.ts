@@ -1,4 +1,7 @@
-/** Generates responses of a hostile upstream: valid and invalid events, mutated, compressed, truncated, reset or hanging, with unusual heads. */
+/**
+ * Generates responses of a hostile upstream: valid and invalid events, mutated, compressed, truncated, reset or
+ * hanging, with unusual heads.
+ */
 import { gzipSync } from 'node:zlib';
 import type { Answer } from '../hostile/harness/answer.ts';
 import { gzipOf } from '../hostile/harness/bytes.ts';

@@ -1,4 +1,7 @@
-/** Cloudflare Access through the gateway in memory: whom a token names, callers without a key, admins without the token, and requests of other sites. */
+/**
+ * Cloudflare Access through the gateway in memory: whom a token names, callers without a key, admins without the token,
+ * and requests of other sites.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';

@@ -144,8 +144,9 @@ function resultOf(i: number, { editedStep }: Edit): string {
 }
 
 /**
- * Claude Code 2.1.330 (`npm run agents`, recorded 2026-11-23): marks on the system and on the last message, whose content is a list with the
- * mark and a text without it; system messages between the others; sub-agents have the session's id.
+ * Claude Code 2.1.330 (`npm run agents`, recorded 2026-11-23): marks on the system and on the last message, whose
+ * content is a list with the mark and a text without it; system messages between the others; sub-agents have the
+ * session's id.
  */
 const claudeCode: Client = (steps, edit = {}) => {
   const { model = 'anthropic/claude-sonnet-4-5', tools = TOOLS, system = SYSTEM, effort = 'high' } = edit;

@@ -1,4 +1,7 @@
-/** Streams that recordings of Gemini begin, cut anywhere: a client of Gemini's API gets an error at the end, and no finish, in each form (E2, I9). */
+/**
+ * Streams that recordings of Gemini begin, cut anywhere: a client of Gemini's API gets an error at the end, and no
+ * finish, in each form (E2, I9).
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** Recorded requests of real Gemini clients with their recorded answers: passed through to Gemini byte for byte, and read for other providers. */
+/**
+ * Recorded requests of real Gemini clients with their recorded answers: passed through to Gemini byte for byte, and
+ * read for other providers.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** The routes of Gemini's clients in memory: counts, embeddings, lists of models, keys, Vertex AI's paths, numbers for enums, attribution (I9). */
+/**
+ * The routes of Gemini's clients in memory: counts, embeddings, lists of models, keys, Vertex AI's paths, numbers for
+ * enums, attribution (I9).
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { GoogleGenAI } from '@google/genai';

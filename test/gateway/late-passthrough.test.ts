@@ -1,4 +1,7 @@
-/** Content that a Responses server sends only at the end, on the passthrough, as the helper of the `openai` SDK sees it event by event (O7, N2). */
+/**
+ * Content that a Responses server sends only at the end, on the passthrough, as the helper of the `openai` SDK sees it
+ * event by event (O7, N2).
+ */
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import { seeded } from '../random.ts';

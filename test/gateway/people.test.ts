@@ -1,4 +1,7 @@
-/** People of teams through the gateway in memory (Y12): who is let through where the teams cannot be read, with forged tokens, and without the new settings. */
+/**
+ * People of teams through the gateway in memory (Y12): who is let through where the teams cannot be read, with forged
+ * tokens, and without the new settings.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GatewayPorts } from '../../src/gateway.ts';
 import { decodeObject, type JsonObject, objectOf } from '../../tools/simulator/json.ts';

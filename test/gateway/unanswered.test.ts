@@ -1,4 +1,7 @@
-/** Requests that end without output under a hard budget: what shows that the provider did no work, and what is charged otherwise (G3, R7). */
+/**
+ * Requests that end without output under a hard budget: what shows that the provider did no work, and what is charged
+ * otherwise (G3, R7).
+ */
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/stream/timers.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf } from '../../tools/simulator/json.ts';

@@ -1,4 +1,7 @@
-/** Recorded responses of Vertex AI, Gemini's and Claude's, through the provider `vertex` with a service account and every client protocol (W13). */
+/**
+ * Recorded responses of Vertex AI, Gemini's and Claude's, through the provider `vertex` with a service account and
+ * every client protocol (W13).
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

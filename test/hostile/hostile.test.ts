@@ -10,8 +10,9 @@ import { type Attack, Harness } from './harness/harness.ts';
 import type { HostileRequest } from './harness/messages.ts';
 
 /**
- * MiB above idle, for one request and for twenty concurrent ones. Of the 94 to 114 MiB of twenty events of logprobs most is garbage that the
- * engine collects once its heap has some 40 MB: after each full collection 5 MB are live (`--trace-gc`, workerd 1.20261023, 2026-11-23).
+ * MiB above idle, for one request and for twenty concurrent ones. Of the 94 to 114 MiB of twenty events of logprobs
+ * most is garbage that the engine collects once its heap has some 40 MB: after each full collection 5 MB are live
+ * (`--trace-gc`, workerd 1.20261023, 2026-11-23).
  */
 const ONE_MIB = 64;
 const TWENTY_MIB = 128;

@@ -1,7 +1,8 @@
 /**
- * Tests that the work for a request body is in proportion to its size: grows every list, object, text and nesting of every protocol's
- * requests up to the limits of a body, with every provider's writer. Runs in this process for speed; hostile.test.ts runs the worst in workerd.
- * One place in `STEP` is tried of each kind of growth, for each protocol and at each provider: as many `SEED`s as `STEP` try all.
+ * Tests that the work for a request body is in proportion to its size: grows every list, object, text and nesting of
+ * every protocol's requests up to the limits of a body, with every provider's writer. Runs in this process for speed;
+ * hostile.test.ts runs the worst in workerd. One place in `STEP` is tried of each kind of growth, for each protocol and
+ * at each provider: as many `SEED`s as `STEP` try all.
  */
 import { afterAll, describe, expect, test } from 'vitest';
 import { createAttribution } from '../../src/attribution/attribution.ts';
@@ -21,7 +22,10 @@ import {
 import { SAMPLES, type Sample } from './scaling/samples.ts';
 import { type Read, read, targetsFor, type Written, write } from './scaling/writers.ts';
 
-/** Bounds in ms are those of the reference's machine. Times are divided by the slowness of this one, which is measured again beside each run that took too long. */
+/**
+ * Bounds in ms are those of the reference's machine. Times are divided by the slowness of this one, which is measured
+ * again beside each run that took too long.
+ */
 const SLOWNESS = slowness();
 function slownessNow(): number {
   return Math.max(SLOWNESS, slowness());
@@ -45,7 +49,10 @@ const HOPELESS = 4;
 
 /** The writers with the most work get the largest bodies. The others have rules like those of the third and get small bodies. */
 const LARGEST_AT = /^like-(?:anthropic|gemini-native|mistral)\//;
-/** Small bodies are a 16th of the maximum. Quadratic work within the limit takes less than a quarter of the time there, and linear work far less. */
+/**
+ * Small bodies are a 16th of the maximum. Quadratic work within the limit takes less than a quarter of the time there,
+ * and linear work far less.
+ */
 const SMALL_PART = 16;
 const MAX_SMALL_MS = MAX_RAN_MS / 4;
 

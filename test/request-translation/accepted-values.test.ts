@@ -1,4 +1,7 @@
-/** Tests values that say nothing or have another word at a provider, and keys of tools (Q1, Q4, Q5): each reaches the provider as it takes it. */
+/**
+ * Tests values that say nothing or have another word at a provider, and keys of tools (Q1, Q4, Q5): each reaches the
+ * provider as it takes it.
+ */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { rewrite, TOOL } from './send.ts';

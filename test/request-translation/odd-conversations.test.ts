@@ -1,4 +1,7 @@
-/** Tests unusual conversations that OpenAI accepts, as other clients and gateways produce them, at Anthropic and Gemini (A2, Q1, Q3, Q6). */
+/**
+ * Tests unusual conversations that OpenAI accepts, as other clients and gateways produce them, at Anthropic and Gemini
+ * (A2, Q1, Q3, Q6).
+ */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { send } from './send.ts';

@@ -1,4 +1,7 @@
-/** Reads the recorded requests beside this repository: bodies that real providers accepted, and bodies that they refused, with the error. */
+/**
+ * Reads the recorded requests beside this repository: bodies that real providers accepted, and bodies that they
+ * refused, with the error.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { configuredProvider, tolerant } from '../../src/providers/compatible.ts';

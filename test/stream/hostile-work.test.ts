@@ -4,7 +4,10 @@ import { type Conversion, convertStream } from '../contract/convert.ts';
 import { BlockCounter } from './executed-blocks.ts';
 
 const CHAT: Conversion = { provider: 'openai', route: 'chat', model: 'm', usageChunk: true };
-/** The allowed growth for twice the input: linear work is twice, quadratic work four times. Below 3, because each event has linear work, too. */
+/**
+ * The allowed growth for twice the input: linear work is twice, quadratic work four times. Below 3, because each event
+ * has linear work, too.
+ */
 const MAX_GROWTH = 2.4;
 
 const MAX_RUNS = 12;

@@ -1,4 +1,7 @@
-/** Gemini's clients: Gemini CLI with its read_file, replace and run_shell_command tools, Google's SDK, and what others built for its API. */
+/**
+ * Gemini's clients: Gemini CLI with its read_file, replace and run_shell_command tools, Google's SDK, and what others
+ * built for its API.
+ */
 import { join } from 'node:path';
 import { type Client, exportsOf, GEMINI_MODELS, launchProgram, readAndWrite, type Trial } from './client.ts';
 

@@ -801,7 +801,10 @@ function makerOf(model: string): string | null {
   return maker?.id ?? null;
 }
 
-/** Azure's API with OpenAI's paths and bearer keys: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle (from memory, 2026-11-23). */
+/**
+ * Azure's API with OpenAI's paths and bearer keys:
+ * https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle (from memory, 2026-11-23).
+ */
 function azureBase(given: string): string {
   return URL.canParse(given) ? `${new URL(given).origin}/openai/v1` : given;
 }

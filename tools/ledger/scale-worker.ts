@@ -9,7 +9,10 @@ import { seeded } from '../../test/random.ts';
 const MODELS = 10;
 const SLICE_TOKENS = 2000;
 
-/** The posted job: generate and settle records, call a method or read over all keys several times, or reserve and settle requests under a running budget. */
+/**
+ * The posted job: generate and settle records, call a method or read over all keys several times, or reserve and settle
+ * requests under a running budget.
+ */
 export type Job =
   | {
       readonly fill: number;

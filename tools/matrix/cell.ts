@@ -1,4 +1,7 @@
-/** One cell of the matrix: a client protocol with a model, streaming and non-streaming, against a simulator that rejects what the provider rejects. */
+/**
+ * One cell of the matrix: a client protocol with a model, streaming and non-streaming, against a simulator that rejects
+ * what the provider rejects.
+ */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { CALLS, runByHand as runChat, STEPS, type Thoughtful } from '../../test/e2e/agent-loops.ts';

@@ -1,4 +1,7 @@
-/** Checks the matrix in docs/providers.md: each cell runs a tool loop of five steps with the SDK of the client protocol (Q2, Q3, A7, I2-I4, I7). */
+/**
+ * Checks the matrix in docs/providers.md: each cell runs a tool loop of five steps with the SDK of the client protocol
+ * (Q2, Q3, A7, I2-I4, I7).
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -16,7 +16,10 @@ export const COLUMNS: readonly (readonly [
   ['completions', (gateway, { legacy }) => completionCell(gateway, legacy)],
 ];
 
-/** Starts a gateway with the providers of the tests, whose requests to Bedrock are signed. The lenient provider is configured a second time, with a server that has legacy completions. */
+/**
+ * Starts a gateway with the providers of the tests, whose requests to Bedrock are signed. The lenient provider is
+ * configured a second time, with a server that has legacy completions.
+ */
 export function startMatrixGateway(): Promise<Gateway> {
   const api_key = 'COMPATIBLE_SECRET';
   return startGateway({

@@ -1,6 +1,6 @@
 /**
- * What each field of Weir's own API means: the descriptions of `docs/openapi.json`, and the tables of `docs/api.md`. A field without a text does
- * not compile. `docs/<page>.md#<anchor>` becomes a link. After a change: npm run openapi.
+ * What each field of Weir's own API means: the descriptions of `docs/openapi.json`, and the tables of `docs/api.md`. A
+ * field without a text does not compile. `docs/<page>.md#<anchor>` becomes a link. After a change: npm run openapi.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * Builds the dashboard's page from its sources: one HTML document, as a static asset and as a module, and the hashes of its script and
- * style; and the page of documents, an asset. Every start of the Worker, of its tests and of the checks builds it, also at the same time, so it writes only what has changed.
+ * Builds the dashboard's page from its sources: one HTML document, as a static asset and as a module, and the hashes of
+ * its script and style; and the page of documents, an asset. Every start of the Worker, of its tests and of the checks
+ * builds it, also at the same time, so it writes only what has changed.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';

@@ -130,8 +130,8 @@ const REFERENCE_MS = 25;
 const MAX_RUNS = 5;
 
 /**
- * The machine may be busy or slow. So a run that seems slow is repeated: its CPU time is compared with that of the reference beside it, and the
- * smallest ratio counts.
+ * The machine may be busy or slow. So a run that seems slow is repeated: its CPU time is compared with that of the
+ * reference beside it, and the smallest ratio counts.
  */
 function msOf(pattern: RegExp, text: string, enoughMs: number): number {
   const from = performance.now();

@@ -1,4 +1,7 @@
-/** The checks of the answers: Weir's own checks of settings and of the first key, environments, addresses, and the secrets that they need. */
+/**
+ * The checks of the answers: Weir's own checks of settings and of the first key, environments, addresses, and the
+ * secrets that they need.
+ */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';

@@ -81,7 +81,8 @@ export const PROVIDER_IDS: readonly string[] = PROVIDERS.map(({ id }) => id);
 
 /**
  * Reads the text of an answers file.
- * @returns the answers, or every problem with them: with their form, with the settings and secrets of each environment, and with team and key
+ * @returns the answers, or every problem with them: with their form, with the settings and secrets of each environment,
+ * and with team and key
  */
 export function readAnswers(
   text: string,

@@ -1,4 +1,7 @@
-/** Weir's own checks of a deployment that does not exist yet: the settings of each environment, the secrets that they need, the first team and the first key. */
+/**
+ * Weir's own checks of a deployment that does not exist yet: the settings of each environment, the secrets that they
+ * need, the first team and the first key.
+ */
 
 import { registerHooks } from 'node:module';
 import { secretsOfAuth } from '../../src/settings/auth.ts';

@@ -50,8 +50,9 @@ function isAtLeast({ headers }: Call, version: string): boolean {
 }
 
 /**
- * What the version 2026-10-21 rejects: https://platform.claude.com/docs/en/api/migration-2026-10-21. The error text for sampling is quoted at
- * https://qiita.com/Synthorai/items/01a0067e88747257a4e6. No source was found for the error text for blocks (2026-11-22).
+ * What the version 2026-10-21 rejects: https://platform.claude.com/docs/en/api/migration-2026-10-21. The error text for
+ * sampling is quoted at https://qiita.com/Synthorai/items/01a0067e88747257a4e6. No source was found for the error text
+ * for blocks (2026-11-22).
  */
 function problemOf20261021(body: JsonObject): string | undefined {
   const sampling = ['temperature', 'top_p', 'top_k'].find((field) => body[field] !== undefined);

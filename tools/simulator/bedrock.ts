@@ -1,8 +1,10 @@
 /**
- * Simulates AWS Bedrock's two hosts, Runtime and Mantle, with the models of `openai`, `anthropic` and `compatible` behind Bedrock's names, and those of Converse (`converse.ts`). It
- * refuses what Bedrock refuses: a model below another path (ENTERPILOT/GoModel#544, 2026-07-17), a bare name at Runtime, an unknown name,
- * a bad key (recorded: bedrock--refused-*), and a signature that AWS's own package does not make (`aws.ts`). Each response counts its calls from `call_0`, events of Responses have `data:` before
- * `event:` or no `event:` at all, and encrypted reasoning begins with `rsn_` (recorded: bedrock-mantle--*, 2026-07).
+ * Simulates AWS Bedrock's two hosts, Runtime and Mantle, with the models of `openai`, `anthropic` and `compatible`
+ * behind Bedrock's names, and those of Converse (`converse.ts`). It refuses what Bedrock refuses: a model below another
+ * path (ENTERPILOT/GoModel#544, 2026-07-17), a bare name at Runtime, an unknown name, a bad key (recorded:
+ * bedrock--refused-*), and a signature that AWS's own package does not make (`aws.ts`). Each response counts its calls
+ * from `call_0`, events of Responses have `data:` before `event:` or no `event:` at all, and encrypted reasoning begins
+ * with `rsn_` (recorded: bedrock-mantle--*, 2026-07).
  *
  * Tokens (completion): as the models behind the names.
  */

@@ -1,6 +1,7 @@
 /**
- * Simulates Cerebras (2026-11-21): errors without an envelope, no keys with empty values, `reasoning` in
- * requests and responses, tool calls in one piece. The schema is that of cerebras-cloud-sdk-python (2026-01) and pydantic-ai#7653 (2026-08-20).
+ * Simulates Cerebras (2026-11-21): errors without an envelope, no keys with empty values, `reasoning` in requests and
+ * responses, tool calls in one piece. The schema is that of cerebras-cloud-sdk-python (2026-01) and pydantic-ai#7653
+ * (2026-08-20).
  *
  * Tokens (completion): gpt-oss-120b 15 (6 of them reasoning), zai-glm-4.7 13 (5; 8 with the effort `none`).
  */

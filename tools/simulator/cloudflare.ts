@@ -1,6 +1,7 @@
 /**
- * Simulates Cloudflare's `/ai/v1` by REST with the models of `openai`, `anthropic` and `compatible` behind its names: bearer alone, a gateway's
- * name for Workers AI, no `content: null` (cloudflare/ai, packages/workers-ai-provider, 2026-07-30; Cloudflare's page rest-api).
+ * Simulates Cloudflare's `/ai/v1` by REST with the models of `openai`, `anthropic` and `compatible` behind its names:
+ * bearer alone, a gateway's name for Workers AI, no `content: null` (cloudflare/ai, packages/workers-ai-provider,
+ * 2026-07-30; Cloudflare's page rest-api).
  *
  * Tokens (completion): as the models behind the names.
  */

@@ -1,6 +1,7 @@
 /**
- * What Bedrock's Converse refuses, in its words where they are known: alternating turns, blank texts, calls without tools or results, names of
- * documents (recorded and documented, 2026-11-28), and what families of models refuse (`../shared/studies/reach.md`, 1.3).
+ * What Bedrock's Converse refuses, in its words where they are known: alternating turns, blank texts, calls without
+ * tools or results, names of documents (recorded and documented, 2026-11-28), and what families of models refuse
+ * (`../shared/studies/reach.md`, 1.3).
  */
 import { type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 
@@ -17,7 +18,10 @@ const BLOCKS = [
 const RESULT_BLOCKS = ['text', 'json', 'image', 'document', 'video', 'searchResult'];
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_SystemContentBlock.html (2026-11-29) */
 const SYSTEM_BLOCKS = ['text', 'cachePoint', 'guardContent'];
-/** "You can only include images and documents if the role is user": https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-29) */
+/**
+ * "You can only include images and documents if the role is user":
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-29)
+ */
 const OF_USER = ['image', 'document', 'video', 'toolResult'];
 const OF_ASSISTANT = ['toolUse', 'citationsContent', 'reasoningContent'];
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html and _DocumentSource (2026-11-29) */
@@ -139,7 +143,10 @@ function documentProblem(
     : undefined;
 }
 
-/** "A request can't mix documents that have citations enabled with documents that don't": https://platform.claude.com/docs/en/build-with-claude/citations (2026-11-29). */
+/**
+ * "A request can't mix documents that have citations enabled with documents that don't":
+ * https://platform.claude.com/docs/en/build-with-claude/citations (2026-11-29).
+ */
 function citationsProblem(messages: readonly JsonObject[]): string | undefined {
   const documents = messages
     .flatMap(({ content }) => objectsOf(content))

@@ -60,7 +60,10 @@ export function check(call: Call): Refusal | undefined {
 
 const ROLES = ['system', 'user', 'assistant', 'tool', 'latest_reminder'];
 
-/** Unknown fields are ignored at the top level and in messages (pydantic-ai, live 2026-08-06). These are parsed, and rejected if invalid. */
+/**
+ * Unknown fields are ignored at the top level and in messages (pydantic-ai, live 2026-08-06). These are parsed, and
+ * rejected if invalid.
+ */
 function shapeFor(call: Call): Shape {
   if (call.operation === 'completions') return { required: ['prompt'], noLists: ['prompt'] };
   const parts = CURRENT[modelOf(call)]?.parts ?? ['text'];

@@ -67,8 +67,8 @@ export async function startGateway(
 }
 
 /**
- * The empty settings file keeps a `.dev.vars` with real keys out of the demo. `--local`: with Cloudflare's models bound, wrangler would ask for
- * a login.
+ * The empty settings file keeps a `.dev.vars` with real keys out of the demo. `--local`: with Cloudflare's models
+ * bound, wrangler would ask for a login.
  */
 export function wranglerArguments(
   variables: Readonly<Record<string, string>>,

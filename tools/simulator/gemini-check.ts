@@ -109,8 +109,9 @@ function snake(name: string): string {
 }
 
 /**
- * google-gemini/gemini-cli#16543 and #17208, 2026-01; the order: docs function-calling. A role "can be left blank or unset", and is the user's
- * then: `Content` of https://ai.google.dev/api/caching#Content and of Vertex AI's reference (read 2026-11-28).
+ * google-gemini/gemini-cli#16543 and #17208, 2026-01; the order: docs function-calling. A role "can be left blank or
+ * unset", and is the user's then: `Content` of https://ai.google.dev/api/caching#Content and of Vertex AI's reference
+ * (read 2026-11-28).
  */
 function turnProblem(contents: readonly JsonObject[]): string | undefined {
   for (const [at, { role: given, parts }] of contents.entries()) {
@@ -181,8 +182,8 @@ function namesOf(content: JsonObject | undefined, key: 'functionCall' | 'functio
 }
 
 /**
- * The first call of each step of the current turn needs a signature (docs thought-signatures; securo#884, 2026-09-10). An invalid one is rejected anywhere
- * ("Thought signature is not valid": decolua/9router#301, 2026-03-13).
+ * The first call of each step of the current turn needs a signature (docs thought-signatures; securo#884, 2026-09-10).
+ * An invalid one is rejected anywhere ("Thought signature is not valid": decolua/9router#301, 2026-03-13).
  */
 function signatureProblem(contents: readonly JsonObject[], model: string): string | undefined {
   const lastPrompt = contents.findLastIndex(

@@ -1,6 +1,7 @@
 /**
- * Simulates Gemini's OpenAI-compatible endpoint (2026-11-21): errors are lists, a bad key is 400, unknown top-level fields are rejected, a
- * tool call has no index and comes in one piece. Gemini 3 signs the first call of each step and rejects it in later turns without the signature.
+ * Simulates Gemini's OpenAI-compatible endpoint (2026-11-21): errors are lists, a bad key is 400, unknown top-level
+ * fields are rejected, a tool call has no index and comes in one piece. Gemini 3 signs the first call of each step and
+ * rejects it in later turns without the signature.
  *
  * Tokens (completion): gemini-3-flash 9, gemini-2.5-flash-lite 8. A streamed step of tool calls finishes with `stop`.
  */

@@ -1,6 +1,7 @@
 /**
- * Simulates Gemini's native API (2026-11-22): events with CRLF and without `[DONE]`, usage on each, calls in one piece, signatures, thoughts
- * on request. A word of the prompt selects the behaviour of a recording: `plays:two-finishes` and the others below.
+ * Simulates Gemini's native API (2026-11-22): events with CRLF and without `[DONE]`, usage on each, calls in one piece,
+ * signatures, thoughts on request. A word of the prompt selects the behaviour of a recording: `plays:two-finishes` and
+ * the others below.
  *
  * Tokens (completion): gemini-3-flash-preview 14 (6 of them thoughts), gemini-3.5-flash-lite 8, gemini-3.8-flash 7.
  */

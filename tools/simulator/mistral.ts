@@ -2,8 +2,9 @@
  * Simulates Mistral and Codestral, as documented and observed: `p` padding, a tool call in one chunk, without an index
  * and with an id of nine characters, typed thinking content, unrequested usage on the last chunk, strict bodies.
  *
- * Tokens (completion): mistral-small-latest 12 (7 more if `reasoning_effort` is high), mistral-medium-latest 5 (5 more), magistral-medium-latest 15 (reasoning is not counted separately),
- * open-mistral-7b 8 (finish `model_length`), codestral-latest 11 in chat and 7 in FIM, any agent 7.
+ * Tokens (completion): mistral-small-latest 12 (7 more if `reasoning_effort` is high), mistral-medium-latest 5 (5
+ * more), magistral-medium-latest 15 (reasoning is not counted separately), open-mistral-7b 8 (finish `model_length`),
+ * codestral-latest 11 in chat and 7 in FIM, any agent 7.
  */
 import { embeddingsObject, MISTRAL_FORM } from './embeddings.ts';
 import { compact, type JsonObject } from './json.ts';

@@ -2,8 +2,8 @@
  * Simulates OpenRouter (2026-11-21): ignores unknown fields and sends reasoning as `reasoning` and as `reasoning_details`, which the models
  * of Google and Anthropic sign. The upstream provider rejects a step of a tool loop without the details of earlier steps.
  *
- * Tokens (completion): google/gemini-3-flash-preview 15 (6 of them reasoning), anthropic/claude-haiku-4.5 9 (14 with 5 of reasoning on request),
- * moonshotai/kimi-k2.5 13 (5, unsigned).
+ * Tokens (completion): google/gemini-3-flash-preview 15 (6 of them reasoning), anthropic/claude-haiku-4.5 9 (14 with 5
+ * of reasoning on request), moonshotai/kimi-k2.5 13 (5, unsigned).
  */
 import { compact, type JsonObject } from './json.ts';
 import { callId, check, isQuiet, MODELS, refusal, signatureOf } from './openrouter-check.ts';

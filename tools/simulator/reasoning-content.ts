@@ -1,4 +1,7 @@
-/** Plain chat chunks with `reasoning_content`, as Moonshot and Z.ai stream them: https://platform.kimi.ai/docs, https://docs.z.ai (2026-11-23). */
+/**
+ * Plain chat chunks with `reasoning_content`, as Moonshot and Z.ai stream them: https://platform.kimi.ai/docs,
+ * https://docs.z.ai (2026-11-23).
+ */
 import { compact, type JsonObject, objectOf } from './json.ts';
 import { type Call, CREATED_SECONDS, DONE, event, type WireEvent } from './scene.ts';
 import { costOf, isWords, joined, type Script } from './script.ts';

@@ -1,6 +1,7 @@
 /**
- * Simulates Vertex AI with the models of `gemini`, `anthropic` and `compatible` at its paths: the model of Claude and of Gemini in the path,
- * `anthropic_version` in the body, no `id` of calls and results, no content without a role (../shared/studies/reach.md section 2, 2026-11-28).
+ * Simulates Vertex AI with the models of `gemini`, `anthropic` and `compatible` at its paths: the model of Claude and
+ * of Gemini in the path, `anthropic_version` in the body, no `id` of calls and results, no content without a role
+ * (../shared/studies/reach.md section 2, 2026-11-28).
  *
  * Tokens (completion): as the models behind the names.
  */

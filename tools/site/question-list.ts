@@ -1,4 +1,7 @@
-/** Questions of users, and what answers each: the site's search by its first result (questions.ts), and a way of two clicks from README (test/docs/questions.test.ts). */
+/**
+ * Questions of users, and what answers each: the site's search by its first result (questions.ts), and a way of two
+ * clicks from README (test/docs/questions.test.ts).
+ */
 
 export interface Question {
   /** What someone types. */

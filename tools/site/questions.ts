@@ -1,4 +1,7 @@
-/** The site's search has to answer the questions of users by its first result: the built index is asked as the page asks it. `npm run docs` runs this. */
+/**
+ * The site's search has to answer the questions of users by its first result: the built index is asked as the page asks
+ * it. `npm run docs` runs this.
+ */
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

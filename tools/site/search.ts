@@ -1,4 +1,7 @@
-/** How the site's search ranks, for the site and for the questions that it has to answer. VitePress writes these functions into the page as text. */
+/**
+ * How the site's search ranks, for the site and for the questions that it has to answer. VitePress writes these
+ * functions into the page as text.
+ */
 
 export const SEARCH = {
   options: {

@@ -1,4 +1,7 @@
-/** The tables of documents that doc comments in `src` are written into: settings, entries of PROVIDERS, steps of aliases, errors, log events. */
+/**
+ * The tables of documents that doc comments in `src` are written into: settings, entries of PROVIDERS, steps of
+ * aliases, errors, log events.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERRORS, type ErrorKind } from '../../src/canonical/error.ts';

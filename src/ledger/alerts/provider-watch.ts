@@ -1,4 +1,7 @@
-/** What an isolate sees of its providers, reported to the object of alerts: calls and failures, refused credentials, open circuits (G11). */
+/**
+ * What an isolate sees of its providers, reported to the object of alerts: calls and failures, refused credentials,
+ * open circuits (G11).
+ */
 import type { OpenedCircuit } from '../../completion/admission.ts';
 import type { RequestContext } from '../../http/context.ts';
 import { callsOf, faultOfProviderCall, type ProviderCall } from '../../metering/provider-calls.ts';

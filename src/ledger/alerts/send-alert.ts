@@ -1,6 +1,6 @@
 /**
- * Sends an alert to the operator's URL: signed, with its text in the fields that Slack and Discord read. One that the receiver did not accept
- * is sent again later (G10).
+ * Sends an alert to the operator's URL: signed, with its text in the fields that Slack and Discord read. One that the
+ * receiver did not accept is sent again later (G10).
  */
 import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../../canonical/secret.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -9,7 +9,10 @@ import { lazyPattern } from '../../shared/lazy-pattern.ts';
 export interface AlertSettings {
   /** Percentages of a budget, the lowest first. Empty: there are no alerts of budgets. */
   readonly percents: readonly number[];
-  /** Where alerts are sent, and the secret that signs them; or the one of these secrets that could not be read. Null: they are only logged. */
+  /**
+   * Where alerts are sent, and the secret that signs them; or the one of these secrets that could not be read. Null:
+   * they are only logged.
+   */
   readonly target: AlertTarget | UnreadableSecret | null;
 }
 
@@ -91,7 +94,10 @@ async function post(
   }
 }
 
-/** Discord refuses a message of more than 2,000 characters (https://docs.discord.com/developers/resources/webhook, from memory, 2026-11-28). */
+/**
+ * Discord refuses a message of more than 2,000 characters (https://docs.discord.com/developers/resources/webhook, from
+ * memory, 2026-11-28).
+ */
 const MAX_TEXT_CHARS = 2000;
 
 /** The sentence of an alert for people, under the names by which Slack (`text`) and Discord (`content`) read it. */
@@ -101,7 +107,10 @@ export function wordsOf(sentence: string): JsonObject {
   return { text, content: text, allowed_mentions: { parse: [] } };
 }
 
-/** Controls, and what begins a link or a mention in Slack (https://docs.slack.dev/messaging/formatting-message-text, from memory, 2026-11-28). */
+/**
+ * Controls, and what begins a link or a mention in Slack (https://docs.slack.dev/messaging/formatting-message-text,
+ * from memory, 2026-11-28).
+ */
 const NOT_PLAIN = lazyPattern('[\\p{Cc}<>]', 'gu');
 
 /** A name, or what a provider says, as a sentence may have it. */

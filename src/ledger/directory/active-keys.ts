@@ -72,7 +72,10 @@ export function activeHours(
   return { hours: hours.slice(0, MAX_QUERIED_LEDGERS), isCut: hours.length > MAX_QUERIED_LEDGERS };
 }
 
-/** The keys whose records of an hour (since the epoch) the directory does not have, in order, after this one: as many as one call may read. */
+/**
+ * The keys whose records of an hour (since the epoch) the directory does not have, in order, after this one: as many as
+ * one call may read.
+ */
 export function keysOfHour(sql: SqlStorage, hour: number, after: string): readonly string[] {
   const select = `SELECT key FROM (${INCOMPLETE}) WHERE key > ? ORDER BY key LIMIT ?`;
   return [...sql.exec(select, hour, hour + 1, after, MAX_QUERIED_LEDGERS).raw()].map(([key]) => String(key));

@@ -15,7 +15,10 @@ import { HOURS_PER_DAY } from '../records/sums.ts';
 import type { SumsMessage } from '../records/unsent-sums.ts';
 import type { SessionDay } from '../records/user-records.ts';
 
-/** Rows of one day for users, for sessions, for apps, for causes, and for all tags together. Further names are summed under {@link OTHER}. */
+/**
+ * Rows of one day for users, for sessions, for apps, for causes, and for all tags together. Further names are summed
+ * under {@link OTHER}.
+ */
 export const MAX_DIRECTORY_FACT_ROWS = 50_000;
 
 /** How long sums by hour over all keys are kept: longer than any report. */

@@ -152,7 +152,10 @@ export type LeaseAnswer =
       readonly kind: 'leased';
       /** Of the parent. */
       readonly limits: Limits;
-      /** The UTC day, by the clock of the highest holder, in which all that is granted counts. Absent from an object of an earlier version. */
+      /**
+       * The UTC day, by the clock of the highest holder, in which all that is granted counts. Absent from an object of
+       * an earlier version.
+       */
       readonly day?: string;
       /** Of the parent, with this lease, and of its parents for kinds of limits that it has none of. */
       readonly standing: LimitStatus;

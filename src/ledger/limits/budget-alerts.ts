@@ -1,4 +1,7 @@
-/** Alerts of the budgets of a key or a team: each percentage that the spend of a period reaches is logged once, and sent to the operator's URL (G10). */
+/**
+ * Alerts of the budgets of a key or a team: each percentage that the spend of a period reaches is logged once, and sent
+ * to the operator's URL (G10).
+ */
 
 import {
   type Budget,

@@ -1,4 +1,7 @@
-/** One holder in the tree of allowances: it has limits, leases from its parent, lends to its children and admits requests (docs/decisions/0007-allowances.md). */
+/**
+ * One holder in the tree of allowances: it has limits, leases from its parent, lends to its children and admits
+ * requests (docs/decisions/0007-allowances.md).
+ */
 import {
   budgetUses,
   dayOf,
@@ -147,7 +150,10 @@ export class Holder {
   readonly #ports: HolderPorts;
   readonly #sql: Sql;
   readonly children: Children;
-  /** By team; a user has one, under {@link NO_TEAM}. A key keeps the lease of a former team until the last request of that team has ended. */
+  /**
+   * By team; a user has one, under {@link NO_TEAM}. A key keeps the lease of a former team until the last request of
+   * that team has ended.
+   */
   readonly #leases = new Map<string, ParentLease>();
   /** The current team of a key: requests that are admitted now belong to it. */
   #team: string;
@@ -586,7 +592,10 @@ export class Holder {
     return { kind: 'opened', limits, seq, spent: keptSpent(this.#sql, hash, now()) };
   }
 
-  /** Applies the message of a child at once, then grants what it needs. Before a need is refused, other children return what they hold in advance. */
+  /**
+   * Applies the message of a child at once, then grants what it needs. Before a need is refused, other children return
+   * what they hold in advance.
+   */
   async lend(sent: LeaseMessage): Promise<LeaseAnswer> {
     const { transaction, now, isRevoked, level } = this.#ports;
     // The limits of a key are not those of its team, which may have none.

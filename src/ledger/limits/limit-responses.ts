@@ -44,8 +44,9 @@ function addRate(
 }
 
 /**
- * The headers by which Claude Code warns of a used up budget, where it is signed in to a gateway: the section "Usage-limit headers" of the
- * gateway's protocol in claude 2.1.330, and the code that reads them there (npm, 2026-11-23). `overage` is the claim without a window of its own.
+ * The headers by which Claude Code warns of a used up budget, where it is signed in to a gateway: the section
+ * "Usage-limit headers" of the gateway's protocol in claude 2.1.330, and the code that reads them there (npm,
+ * 2026-11-23). `overage` is the claim without a window of its own.
  */
 const UNIFIED = 'anthropic-ratelimit-unified';
 const WARNED_SHARES = [0.95, 0.75];

@@ -263,8 +263,8 @@ export class ParentLease {
   }
 
   /**
-   * Registers the holder, also where there was a link: the holder may have left. The link is stored first: if the answer is lost, the holder
-   * leaves by it again.
+   * Registers the holder, also where there was a link: the holder may have left. The link is stored first: if the
+   * answer is lost, the holder leaves by it again.
    * @returns false: the parent refuses
    */
   async register(): Promise<boolean> {

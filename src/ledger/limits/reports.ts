@@ -45,8 +45,9 @@ export function unreportedTeams(sql: Sql): readonly string[] {
 }
 
 /**
- * A query of the sums by team, each with what is reported of it: `team, kind, day, currency, named, tokens, cost, reported_tokens, reported_cost`.
- * Of expired requests that were settled no row of the sums is left, only what is reported.
+ * A query of the sums by team, each with what is reported of it: `team, kind, day, currency, named, tokens, cost,
+ * reported_tokens, reported_cost`. Of expired requests that were settled no row of the sums is left, only what is
+ * reported.
  */
 function sumsWithReported(sql: Sql): string {
   return `WITH sums AS (SELECT team, kind, day, currency, ${KIND} AS named, tokens, cost FROM (${sumsByTeam(sql)}) AS sums),

@@ -100,7 +100,10 @@ export type Reservation =
       /** As in the refusal. */
       readonly spread?: Spread | null;
     }
-  /** `by` is absent where the object is older than the Worker: it is the key's. `spread`: how the key is spread over shards; null: it is not. */
+  /**
+   * `by` is absent where the object is older than the Worker: it is the key's. `spread`: how the key is spread over
+   * shards; null: it is not.
+   */
   | ({ readonly kind: 'refused'; readonly spread?: Spread | null } & Omit<Refused, 'by'> &
       Partial<Pick<Refused, 'by'>>)
   /** `max_users` other users had requests on this day: the request counts against the allowance that all further users share. */

@@ -1,4 +1,7 @@
-/** Which team counts the requests and charges of a key: a request belongs to the team that admitted it, also after the key changes its team. */
+/**
+ * Which team counts the requests and charges of a key: a request belongs to the team that admitted it, also after the
+ * key changes its team.
+ */
 import { createTables, HELD_TABLE, hasTable, SHARD_HELD_TABLE, type Sql } from './limit-tables.ts';
 import { IS_SHARD } from './spread.ts';
 

@@ -20,7 +20,10 @@ export interface ListCalls {
 /** Calls of directories for one page, which may have to search for matching records. */
 const MAX_DIRECTORY_CALLS = 4 * DIRECTORIES.length;
 
-/** The latest records of all keys first. A page reads {@link MAX_QUERIED_LEDGERS} objects of keys at most, each again as far as it is needed. */
+/**
+ * The latest records of all keys first. A page reads {@link MAX_QUERIED_LEDGERS} objects of keys at most, each again as
+ * far as it is needed.
+ */
 export async function listAll(query: RecordQuery, calls: ListCalls): Promise<RecordPage> {
   if (query.portion !== undefined) return listHours(query, [], calls);
   const { records, next, floor } = await listRecent(query, calls);

@@ -1,4 +1,7 @@
-/** What the objects of keys and of teams have in common: limits of their own, with alerts, and holders that lease from them; and what these have. */
+/**
+ * What the objects of keys and of teams have in common: limits of their own, with alerts, and holders that lease from
+ * them; and what these have.
+ */
 import type { KeyStanding, NewTopUp, TopUpResult } from '../../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore } from '../../auth/keys.ts';
 import type { Charge } from '../../metering/record.ts';

@@ -107,7 +107,8 @@ export class OwnRecords implements Omit<RecordCalls, 'readUser'>, StoredRecordCa
     });
     // Without an await after the transaction, so that there is never a record without an alarm.
     const now = this.#ports.now();
-    // The directory learns at once on which days a key has records, and then finds each of them. A directory that fails is not called more often.
+    // The directory learns at once on which days a key has records, and then finds each of them. A directory that fails
+    // is not called more often.
     const isUrgent = isNew && (setFor === null || setFor > now + RETRY_AFTER_MS);
     const isFull = sql.databaseSize > this.#fullAt;
     alarm.wakeBy(isUrgent || isFull ? now : now + SEND_AFTER_MS);

@@ -1,7 +1,10 @@
 /** What the roles of ledger objects share: an object is a key, a team, a user, a directory or one of a few others, by its name. */
 import { callOnce } from '../../shared/durable-objects.ts';
 
-/** An object has one alarm, which several jobs share. Each does the work that is due, and returns when it is due next (ms since the epoch), or null. */
+/**
+ * An object has one alarm, which several jobs share. Each does the work that is due, and returns when it is due next
+ * (ms since the epoch), or null.
+ */
 export type Job = (now: number) => number | null | Promise<number | null>;
 
 /** What an object is. It has the methods of its role and of its records that `ledger-calls.ts` lists, and no others. */

@@ -1,6 +1,6 @@
 /**
- * The object of one user of a key, of one person of a team, or of several that share an allowance: their part of the limits of the key or the
- * team, of which it holds a copy.
+ * The object of one user of a key, of one person of a team, or of several that share an allowance: their part of the
+ * limits of the key or the team, of which it holds a copy.
  */
 import type { LimitStatus, Limits } from '../../auth/key-limits.ts';
 import { teamIdOf, type UserObjectCalls } from '../ledger-calls.ts';

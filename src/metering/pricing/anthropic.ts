@@ -10,7 +10,8 @@ const PAGE = {
 } as const;
 
 /**
- * Claude 5.2. The models are on the models' page in @anthropic-ai/sdk 1.7.0 (2026-11-09). Not verified on the provider's page; sources of the prices:
+ * Claude 5.2. The models are on the models' page in @anthropic-ai/sdk 1.7.0 (2026-11-09). Not verified on the
+ * provider's page; sources of the prices:
  * @earendil-works/pi-ai 1.5.2 (2026-11-10) and docs.laozhang.ai (2026-11-10).
  */
 const V52 = {
@@ -20,8 +21,8 @@ const V52 = {
 } as const;
 
 /**
- * Models that are newer than the copy of the page that was read. Not verified on the provider's page; sources: TheKrush/PromptFuel v1.0.21 to
- * v1.0.23 and synaps 0.10.2.
+ * Models that are newer than the copy of the page that was read. Not verified on the provider's page; sources:
+ * TheKrush/PromptFuel v1.0.21 to v1.0.23 and synaps 0.10.2.
  */
 const NEWER = { ...PAGE, source: `${PAGE.source}, cited by TheKrush/PromptFuel v1.0.23` } as const;
 

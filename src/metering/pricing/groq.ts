@@ -25,7 +25,8 @@ export function groqPrices(): readonly ShippedPrice[] {
     },
     {
       ...PAGE,
-      // No cached rate was found. The copy of the model's page that was read has no price: https://console.groq.com/docs/model/qwen/qwen3.8-27b.
+      // No cached rate was found. The copy of the model's page that was read has no price:
+      // https://console.groq.com/docs/model/qwen/qwen3.8-27b.
       models: ['qwen/qwen3.8-27b'],
       since: '2026-08-17T00:00:00Z',
       input: 0.8,

@@ -71,9 +71,9 @@ interface MeteredModel {
 }
 
 /**
- * A model without a measurement counts as this many times as fast as the fastest of its provider, which is itself above its median: 1,206
- * tokens a second for OpenAI. Its fastest model, on hardware of its own, has "over 1,000": https://aihola.com/article/openai-codex-spark-cerebras
- * (2026-11-23).
+ * A model without a measurement counts as this many times as fast as the fastest of its provider, which is itself above
+ * its median: 1,206 tokens a second for OpenAI. Its fastest model, on hardware of its own, has "over 1,000":
+ * https://aihola.com/article/openai-codex-spark-cerebras (2026-11-23).
  */
 const UNMEASURED_TIMES_FASTEST = 2;
 

@@ -1,4 +1,7 @@
-/** How long providers keep the prompts that they cache, and from which size on, as they document it on the pages named here (2026-11-23). */
+/**
+ * How long providers keep the prompts that they cache, and from which size on, as they document it on the pages named
+ * here (2026-11-23).
+ */
 import { matchesAnyGlob } from '../../shared/glob.ts';
 
 export interface PromptCacheTerms {

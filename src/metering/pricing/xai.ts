@@ -44,7 +44,8 @@ function tokenPrices(): readonly ShippedPrice[] {
     },
     {
       ...PAGE,
-      // Sources disagree on the cached rate (2026-11-23): 0.5 on xAI's model page (anomalyco/models.dev#3110, 2026-07-08), 0.3 in genai-prices
+      // Sources disagree on the cached rate (2026-11-23): 0.5 on xAI's model page (anomalyco/models.dev#3110,
+      // 2026-07-08), 0.3 in genai-prices
       // 0.1.8, pi-ai 1.5.2 and llmabacus (2026-09). This is the higher one. It counts only where xAI reported no cost.
       upper_bound: true,
       models: ['grok-4.5', 'grok-4.5-latest'],

@@ -242,7 +242,10 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
     this.#citedChars += JSON.stringify(citation).length;
   }
 
-  /** What a block without a text cites is for the text before it, as what pages are cited (recorded, bedrock--nova2-grounding-citations). */
+  /**
+   * What a block without a text cites is for the text before it, as what pages are cited (recorded,
+   * bedrock--nova2-grounding-citations).
+   */
   #endText(): void {
     if (this.#open === 'text') this.#writeCited();
     this.#cited.length = 0;

@@ -44,7 +44,8 @@ export function readTurns(
 
 /**
  * Counts the documents as citations do: "all document blocks in the request (spanning across all messages)",
- * https://platform.claude.com/docs/en/build-with-claude/citations (2026-11-29). It does not say whether those of results count, and has none elsewhere.
+ * https://platform.claude.com/docs/en/build-with-claude/citations (2026-11-29). It does not say whether those of
+ * results count, and has none elsewhere.
  */
 class DocumentCount {
   #next: number | undefined = 0;

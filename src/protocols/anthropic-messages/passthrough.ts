@@ -26,7 +26,8 @@ export const messagesPassthrough: Passthrough = {
   outputLimitField: 'max_tokens',
   // Unknown blocks and tools, and fields from which Anthropic's servers load tools.
   promptFields: /^(?:messages|tools)\.|^(?:mcp_servers|container)$/,
-  // All edits except those that clear content run a model: https://platform.claude.com/docs/en/build-with-claude/context-editing (2026-11-22).
+  // All edits except those that clear content run a model:
+  // https://platform.claude.com/docs/en/build-with-claude/context-editing (2026-11-22).
   compactsContext: ({ context_management: management }) =>
     readArray(isObject(management) ? management.edits : undefined).some(
       (edit) => !(isObject(edit) && /^clear_/.test(readText(edit.type) ?? '')),

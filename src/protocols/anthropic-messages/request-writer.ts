@@ -154,7 +154,10 @@ function stopSequences(stop: readonly unknown[], report: TranslationReport): Jso
   return words.length === 0 ? {} : { stop_sequences: words };
 }
 
-/** Only opaque ids are accepted: 400 "user_id appears to contain an email address", BerriAI/litellm#10106, 2025-04-17; 256 characters at most. */
+/**
+ * Only opaque ids are accepted: 400 "user_id appears to contain an email address", BerriAI/litellm#10106, 2025-04-17;
+ * 256 characters at most.
+ */
 const OPAQUE_ID = /^(?=[\d-]*[a-z_])[\w-]{1,256}$/i;
 
 /** OpenAI's tiers in Anthropic's names. https://platform.claude.com/docs/en/api/service-tiers (2026-11-22) */

@@ -102,7 +102,8 @@ class MessageReader implements ProtocolReader {
       finishWord: readText(response.stop_reason) ?? 'end_turn',
       ...stopSequence(readText(response.stop_sequence)),
     };
-    // Null means that the message goes on: "In non-streaming mode this value is always non-null", @anthropic-ai/sdk 1.12.0, `Message` (2026-11-20).
+    // Null means that the message goes on: "In non-streaming mode this value is always non-null", @anthropic-ai/sdk
+    // 1.12.0, `Message` (2026-11-20).
     const isUnfinished = isMessage && response.stop_reason === null;
     return {
       ...EMPTY_PART,

@@ -4,7 +4,10 @@ import type { UpstreamError } from '../../canonical/error.ts';
 import { type JsonObject, readCount, readText } from '../../shared/json.ts';
 import { FAILURE_PREFIX } from '../../stream/eventstream-parser.ts';
 
-/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors (2026-11-28) */
+/**
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors
+ * (2026-11-28)
+ */
 const STATUSES: Readonly<Record<string, number>> = {
   accessdeniedexception: 403,
   internalserverexception: 500,

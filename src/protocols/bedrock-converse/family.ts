@@ -26,8 +26,8 @@ export interface ConverseFamily {
   /** It takes no choice of one tool: only that tool is offered, and a call of any is required. */
   readonly lacksNamedChoice?: true;
   /**
-   * `cachePoint`s: where they may be, and whether with a `ttl`. Absent: nowhere. `behindDocuments: 'pdf'`: one right behind another document
-   * is refused.
+   * `cachePoint`s: where they may be, and whether with a `ttl`. Absent: nowhere. `behindDocuments: 'pdf'`: one right
+   * behind another document is refused.
    */
   readonly cachePoints?: {
     readonly inTools: boolean;

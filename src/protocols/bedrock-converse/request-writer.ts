@@ -1,4 +1,7 @@
-/** Writes a request of Bedrock's Converse. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (2026-11-28) */
+/**
+ * Writes a request of Bedrock's Converse.
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (2026-11-28)
+ */
 import type { NativeRequest, RequestSettings } from '../../canonical/conversation.ts';
 import { nearestEffort } from '../../facts/efforts.ts';
 import {
@@ -285,7 +288,10 @@ function ownFields(
   return { ...fields, guardrailConfig: guardrail };
 }
 
-/** Adds a cache point at the end of a growing conversation whose client set none: each turn would pay the full price of the whole history. */
+/**
+ * Adds a cache point at the end of a growing conversation whose client set none: each turn would pay the full price of
+ * the whole history.
+ */
 function withPromptCache(
   body: JsonObject,
   { messages, system }: ConverseConversation,

@@ -1,4 +1,7 @@
-/** Parses `systemInstruction` and `contents` of a Gemini request into turns, with thoughts, their signatures, and calls with their results. */
+/**
+ * Parses `systemInstruction` and `contents` of a Gemini request into turns, with thoughts, their signatures, and calls
+ * with their results.
+ */
 
 import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../canonical/conversation.ts';
 import { dataAsText, type Media, parseDataUrl } from '../../canonical/media.ts';
@@ -41,8 +44,8 @@ interface ClientContent {
 }
 
 /**
- * Joins contents of the model in a row, which SDKs make of the elements of a stream, and of the user if the later one has results, which must
- * follow their calls directly.
+ * Joins contents of the model in a row, which SDKs make of the elements of a stream, and of the user if the later one
+ * has results, which must follow their calls directly.
  */
 function joinResults(contents: readonly unknown[]): readonly ClientContent[] {
   const joined: ClientContent[] = [];

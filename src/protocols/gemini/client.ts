@@ -1,4 +1,7 @@
-/** Gemini's generateContent as a client protocol: checks requests, and translates their settings and tools into those of Chat Completions. */
+/**
+ * Gemini's generateContent as a client protocol: checks requests, and translates their settings and tools into those of
+ * Chat Completions.
+ */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { fieldOf, fieldsWhere } from '../../facts/fields.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';

@@ -5,7 +5,10 @@
 import { isObject, type JsonObject, mapList, mapValues, ownValue } from '../../shared/json.ts';
 import { words } from '../../shared/words.ts';
 
-/** The names in the order of their numbers, from 0 on, by the keys that have them. Those of Vertex AI are the same, but for the rarer finishes. */
+/**
+ * The names in the order of their numbers, from 0 on, by the keys that have them. Those of Vertex AI are the same, but
+ * for the rarer finishes.
+ */
 const NAMES = {
   type: words('TYPE_UNSPECIFIED STRING NUMBER INTEGER BOOLEAN ARRAY OBJECT NULL'),
   mode: words('MODE_UNSPECIFIED AUTO ANY NONE VALIDATED'),

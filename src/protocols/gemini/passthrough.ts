@@ -48,8 +48,9 @@ const MAX_HELD_EVENTS = 8;
 const MAX_HELD_CHARS = 64 * 1024;
 
 /**
- * Writes a stream's events as they came. From the first finish on they wait for the end of the stream: a cut stream has no finish. If more output
- * follows a finish than may wait, the finishes were none: they are removed, and only the last event waits.
+ * Writes a stream's events as they came. From the first finish on they wait for the end of the stream: a cut stream has
+ * no finish. If more output follows a finish than may wait, the finishes were none: they are removed, and only the last
+ * event waits.
  */
 class GeminiPassthroughWriter implements StreamWriter {
   readonly #form: ClientForm;
@@ -200,8 +201,8 @@ function withoutThoughts(response: JsonObject): JsonObject {
 }
 
 /**
- * The body without states that Weir encoded: Google refuses them as signatures. Its own signature in one is written as it was. A call of another
- * provider's gets Google's placeholder, and a part with nothing but a state is left out.
+ * The body without states that Weir encoded: Google refuses them as signatures. Its own signature in one is written as
+ * it was. A call of another provider's gets Google's placeholder, and a part with nothing but a state is left out.
  */
 function withOwnSignatures(body: JsonObject, provider: string): JsonObject {
   const embedded = new EmbeddedJson();

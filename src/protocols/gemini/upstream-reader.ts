@@ -46,7 +46,10 @@ interface Candidate {
 class GeminiReader implements ProtocolReader {
   readonly #provider: string;
   readonly #candidates = new Map<number, Candidate>();
-  /** Queries of Google Search: each is billed once, empty ones are not (https://ai.google.dev/gemini-api/docs/google-search, 2026-11-22). */
+  /**
+   * Queries of Google Search: each is billed once, empty ones are not
+   * (https://ai.google.dev/gemini-api/docs/google-search, 2026-11-22).
+   */
   readonly #queries = new Set<string>();
   /** Why the prompt was blocked, or null. */
   #blockReason: string | null = null;

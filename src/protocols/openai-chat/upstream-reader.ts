@@ -217,8 +217,9 @@ function withHints(part: ChoicePart, choice: JsonObject): ChoicePart {
 }
 
 /**
- * The stop sequence that matched: `stop_reason` of vLLM (`ChatCompletionResponseChoice`), `matched_stop` of SGLang, 2026-11. Both are null or a
- * token's number at another end. Translators of Claude have its stop reason under the first name.
+ * The stop sequence that matched: `stop_reason` of vLLM (`ChatCompletionResponseChoice`), `matched_stop` of SGLang,
+ * 2026-11. Both are null or a token's number at another end. Translators of Claude have its stop reason under the first
+ * name.
  */
 function readStopSequence({ stop_reason, matched_stop }: JsonObject): string | undefined {
   const sequence = readText(stop_reason);

@@ -1,4 +1,7 @@
-/** Translates a Responses request into the canonical request: its fields, its tools and the choice of a tool. Its input is parsed beside it. */
+/**
+ * Translates a Responses request into the canonical request: its fields, its tools and the choice of a tool. Its input
+ * is parsed beside it.
+ */
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ENCRYPTED_REASONING } from '../../fitting/table.ts';

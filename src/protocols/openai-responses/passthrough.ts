@@ -39,7 +39,8 @@ export function responsesPassthrough(kept: KeptState | null): Passthrough {
     promptFields: /^(?:input|tools)\./,
     compactsContext: ({ context_management: management }) =>
       Array.isArray(management) && management.length > 0,
-    // Codex sends the id of its installation (openai/codex#16912, 2026-04-06). "Unknown parameter" at OpenAI: SEMOSS/Semoss#2532, 2026-05-18.
+    // Codex sends the id of its installation (openai/codex#16912, 2026-04-06). "Unknown parameter" at OpenAI:
+    // SEMOSS/Semoss#2532, 2026-05-18.
     clientFields: ['client_metadata'],
     requestHeaders: [],
     responseHeaders: [],
@@ -96,7 +97,10 @@ function isOwnReasoning(item: unknown): boolean {
   return readProviderTag(item.encrypted_content) !== null || isOwnReasoningId(item.id);
 }
 
-/** OpenAI's names of events that vLLM's servers, such as AWS's, call otherwise: its SDK fails on them (bedrock-mantle--responses-ruby, 2026-08). */
+/**
+ * OpenAI's names of events that vLLM's servers, such as AWS's, call otherwise: its SDK fails on them
+ * (bedrock-mantle--responses-ruby, 2026-08).
+ */
 const PART_EVENTS: Readonly<Record<string, string>> = {
   'response.reasoning_part.added': 'response.content_part.added',
   'response.reasoning_part.done': 'response.content_part.done',

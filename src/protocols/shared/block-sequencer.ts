@@ -1,4 +1,7 @@
-/** Orders the blocks of a streamed response: one block is open at a time, and while a tool call's arguments are incomplete, pieces of other blocks wait. */
+/**
+ * Orders the blocks of a streamed response: one block is open at a time, and while a tool call's arguments are
+ * incomplete, pieces of other blocks wait.
+ */
 
 /** A part of a delta that belongs to one block. */
 export interface BlockPiece {

@@ -109,7 +109,10 @@ export class PassthroughWriter implements StreamWriter {
   }
 }
 
-/** Passes a non-streaming response on, byte for byte where nothing of it changes. If the upstream streams nevertheless, the protocol's own writer collects the chunks. */
+/**
+ * Passes a non-streaming response on, byte for byte where nothing of it changes. If the upstream streams nevertheless,
+ * the protocol's own writer collects the chunks.
+ */
 export class PassthroughJsonWriter implements JsonWriter {
   readonly #collector: JsonWriter;
   readonly #convert: (response: JsonObject) => JsonObject;

@@ -1,4 +1,7 @@
-/** Writes a request in the form of a provider: a body of Chat Completions, or that of a native API, whose writer reads a typed conversation. */
+/**
+ * Writes a request in the form of a provider: a body of Chat Completions, or that of a native API, whose writer reads a
+ * typed conversation.
+ */
 
 import { type CanonicalRequest, citesDocuments } from '../../canonical/conversation.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';

@@ -7,7 +7,10 @@ import type { ConvertedEmbeddings, EmbeddingsOptions } from '../gemini/embedding
 /** Fields that are read below, or that only select the form of the response. */
 const HANDLED = ['model', 'input', 'encoding_format'];
 
-/** https://developers.cloudflare.com/workers-ai/models/bge-base-en-v1.5/, by `Ai_Cf_Baai_Bge_Base_En_V1_5_Input` of @cloudflare/workers-types 5.20261026.1. */
+/**
+ * https://developers.cloudflare.com/workers-ai/models/bge-base-en-v1.5/, by `Ai_Cf_Baai_Bge_Base_En_V1_5_Input` of
+ * @cloudflare/workers-types 5.20261026.1.
+ */
 export const workersAiEmbeddings: RequestForm = {
   kind: 'native',
   fromSettings: [],

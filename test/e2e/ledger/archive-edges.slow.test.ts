@@ -1,4 +1,7 @@
-/** Records that leave a ledger object before it is full, in workerd: orders of arrival, rollbacks, erasures, faults. `archive.test.ts` has the main path. */
+/**
+ * Records that leave a ledger object before it is full, in workerd: orders of arrival, rollbacks, erasures, faults.
+ * `archive.test.ts` has the main path.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FullKey } from '../../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';

@@ -1,4 +1,7 @@
-/** Messages between the objects of users or shards and their key that are lost in workerd: nothing counts twice, and no limit is passed (G9, L10). */
+/**
+ * Messages between the objects of users or shards and their key that are lost in workerd: nothing counts twice, and no
+ * limit is passed (G9, L10).
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { objectOfShard, userObject } from '../../../src/ledger/ledger-calls.ts';
 import { shardName } from '../../../src/ledger/limits/spread.ts';

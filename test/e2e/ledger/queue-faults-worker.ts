@@ -1,4 +1,8 @@
-/** The gateway with a queue, a ledger and dead letters that a test breaks: `/test/faults?queue=…&ledger=…&letters=…&consumer=…`; `/test/met` counts them. `x-test-continent` says where a request comes from. */
+/**
+ * The gateway with a queue, a ledger and dead letters that a test breaks:
+ * `/test/faults?queue=…&ledger=…&letters=…&consumer=…`; `/test/met` counts them. `x-test-continent` says where a
+ * request comes from.
+ */
 import weir from '../../../src/index.ts';
 import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 

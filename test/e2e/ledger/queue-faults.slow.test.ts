@@ -1,4 +1,7 @@
-/** The queue and the dead letters end to end under faults (L5, L6, L10, M1): whatever fails, each request is counted once, and none is lost. */
+/**
+ * The queue and the dead letters end to end under faults (L5, L6, L10, M1): whatever fails, each request is counted
+ * once, and none is lost.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
 import { createSimulator, type Simulator } from '../../../tools/simulator/server.ts';

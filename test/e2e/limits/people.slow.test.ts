@@ -1,4 +1,7 @@
-/** A thousand people of one team in workerd: its hard budget holds over all of them (Y12, G13), and what a person leaves is exported, erased and deleted. */
+/**
+ * A thousand people of one team in workerd: its hard budget holds over all of them (Y12, G13), and what a person leaves
+ * is exported, erased and deleted.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
 import { AccessTeam } from '../../attribution/access-team.ts';

@@ -1,4 +1,7 @@
-/** Budgets of the mode `running` in workerd, with both ledgers: a stream that ends by its budget, for official SDKs, and what is charged. */
+/**
+ * Budgets of the mode `running` in workerd, with both ledgers: a stream that ends by its budget, for official SDKs, and
+ * what is charged.
+ */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** Tests agents' tool loops of five steps over Responses, with thinking, parallel calls and signatures: real clients with strict providers. */
+/**
+ * Tests agents' tool loops of five steps over Responses, with thinking, parallel calls and signatures: real clients
+ * with strict providers.
+ */
 import { afterAll, describe, expect, test } from 'vitest';
 import { compatibleScenes } from '../../../tools/simulator/scenes.ts';
 import { CALLS, STEPS } from '../agent-loops.ts';

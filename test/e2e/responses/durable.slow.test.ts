@@ -1,4 +1,7 @@
-/** The life of kept responses in workerd: restarts and kills during runs, readers that stop, a store that hangs, floods, and what it costs. */
+/**
+ * The life of kept responses in workerd: restarts and kills during runs, readers that stop, a store that hangs, floods,
+ * and what it costs.
+ */
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';

@@ -75,7 +75,10 @@ export function startPacer(port: number, gatewayRanMs: () => number): Pacer {
   let isStopped = false;
   let connection: Connection | undefined;
 
-  /** The wait for a frame starts at the last frame, or when the frame was due if that is later. For the first frame of a stream it starts when it was written. */
+  /**
+   * The wait for a frame starts at the last frame, or when the frame was due if that is later. For the first frame of a
+   * stream it starts when it was written.
+   */
   function note(number: number, now: number, isFirst: boolean): void {
     const writtenAt = written.get(number) ?? now;
     lengthen(now - Math.max(lastAt, isFirst ? writtenAt : writtenAt - PACE_MS));

@@ -22,7 +22,10 @@ const USED = 30;
 /** What calls in memory need at most. Beyond, objects wait for each other. */
 const MAX_TICKS = 2000;
 
-/** A request begins (`+`), by its place in `users`; it ends (`-`), if it was admitted; all that runs is decided (`.`); 11 seconds pass (`~`); the second key is revoked (`x`). */
+/**
+ * A request begins (`+`), by its place in `users`; it ends (`-`), if it was admitted; all that runs is decided (`.`);
+ * 11 seconds pass (`~`); the second key is revoked (`x`).
+ */
 const SCRIPTS = [
   '+0 +1 +2 . -0 -1 -2 ~',
   '+0 . -0 . +1 . -1 . +2 . -2 ~',
@@ -34,7 +37,10 @@ const SCRIPTS = [
 const [NEAR, FAR] = [shardName('EU', 0), shardName('NA', 0)];
 const REVOKED = 't/l';
 
-/** Each level with the paths of its holders, and of the users that send the requests. The first two are alike, so that their order does not matter. */
+/**
+ * Each level with the paths of its holders, and of the users that send the requests. The first two are alike, so that
+ * their order does not matter.
+ */
 const TREES = {
   two: { levels: [['k']], users: ['k/ada', 'k/ada', 'k/bob'] },
   shards: { levels: [['k']], users: [`k/${NEAR}`, `k/${NEAR}`, `k/${FAR}`] },

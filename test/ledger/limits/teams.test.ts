@@ -1,4 +1,7 @@
-/** A team and its keys: limits of the team, defaults for keys and their users, keys that change their team, and the end of a team's keys. */
+/**
+ * A team and its keys: limits of the team, defaults for keys and their users, keys that change their team, and the end
+ * of a team's keys.
+ */
 import { expect, test } from 'vitest';
 import { changeLimits } from '../../../src/ledger/limits/limit-tables.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';

@@ -1,7 +1,8 @@
 /**
- * Random runs over trees of three levels: two teams, their keys and people, the keys' users and shards. Calls and answers are lost, objects lose their memory,
- * days, weeks and months end, budgets are raised and get top-ups, keys change their team, are rotated and revoked, and teams are deleted.
- * What the checks name I1 to I7 are the invariants of docs/decisions/0007-allowances.md.
+ * Random runs over trees of three levels: two teams, their keys and people, the keys' users and shards. Calls and
+ * answers are lost, objects lose their memory, days, weeks and months end, budgets are raised and get top-ups, keys
+ * change their team, are rotated and revoked, and teams are deleted. What the checks name I1 to I7 are the invariants
+ * of docs/decisions/0007-allowances.md.
  *
  * RUNS=100000 runs longer. SEED=7 RUNS=1 repeats a run.
  */
@@ -192,7 +193,10 @@ class Run extends RandomHolders {
     await this.quiet();
   }
 
-  /** At rest a holder counts what runs and what was charged, and nothing else (I6). So a request is admitted if, and only if, it has room at each level (I7). */
+  /**
+   * At rest a holder counts what runs and what was charged, and nothing else (I6). So a request is admitted if, and
+   * only if, it has room at each level (I7).
+   */
   async probe(): Promise<void> {
     await this.rest();
     const { network } = this;

@@ -1,4 +1,7 @@
-/** A name of any characters, isolated from the text around it. It wraps behind its separators first, but before no short end such as `com`, and within a word only where nothing else helps. */
+/**
+ * A name of any characters, isolated from the text around it. It wraps behind its separators first, but before no short
+ * end such as `com`, and within a word only where nothing else helps.
+ */
 
 export function Name({ text, title = text }: { text: string; title?: string }) {
   const parts = visible(text).split(/(?<=[/:_@]|\.(?=.{5}))/);

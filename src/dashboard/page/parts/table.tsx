@@ -1,4 +1,7 @@
-/** A table described by its columns, which can be sorted and saved as CSV, and a list of named facts. And the tables on the page, for the menu that saves them. */
+/**
+ * A table described by its columns, which can be sorted and saved as CSV, and a list of named facts. And the tables on
+ * the page, for the menu that saves them.
+ */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { csvLine } from '../../../shared/csv.ts';

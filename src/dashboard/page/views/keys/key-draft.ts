@@ -2,7 +2,10 @@
 import type { Key, Limits, Team } from '../../api/types.ts';
 import { budgetsOf } from './budget.tsx';
 
-/** The texts of the form's fields by their names; empty for none. The names of limits of each user begin with {@link OF_USERS}, those of limits of each key of a team with {@link OF_KEYS}. */
+/**
+ * The texts of the form's fields by their names; empty for none. The names of limits of each user begin with {@link
+ * OF_USERS}, those of limits of each key of a team with {@link OF_KEYS}.
+ */
 export type Draft = Readonly<Record<string, string>>;
 
 export const OF_USERS = 'per_user.';

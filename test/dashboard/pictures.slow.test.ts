@@ -337,7 +337,7 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
     await isGone();
     await tabTo(page, main.getByRole('link', { name: 'All keys' }));
     await page.keyboard.press('Enter');
-    await press('Create read-only token');
+    await press('Create token');
     await write('Name', 'typed token');
     await page.keyboard.press('Enter');
     expect(await dialog.locator('output').innerText()).toMatch(/^weir-usage_/);
@@ -428,6 +428,34 @@ describe.runIf(hasChromium)('the pictures of the page', () => {
       await filled.gateway.fetch(path, { method: 'DELETE', headers: ADMIN });
     expect(complaints).toEqual([]);
     await context.close();
+  });
+
+  test('D5 K9 a team lead’s token is made by the form; its row says what it may; it lists the keys of its team', async () => {
+    const made = await filled.gateway.post('/v1/admin/teams', { name: 'led' }, { headers: ADMIN });
+    const team = textOf((await jsonOf(made)).id);
+    const { id } = await makeKey(filled.gateway, { name: 'of the lead', team });
+    const { page, context, complaints } = await signedIn('#/keys');
+    await page.getByRole('button', { name: 'Create token' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('lead');
+    await dialog.getByRole('combobox', { name: 'May' }).selectOption('manage the keys of one team');
+    await dialog.getByRole('combobox', { name: 'Team' }).selectOption('led');
+    expect(await violationsInBoth(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Create token' }).click();
+    const token = await dialog.locator('output').innerText();
+    await page.keyboard.press('Escape');
+    const row = page.getByRole('region', { name: 'Tokens' }).getByRole('row', { name: 'lead' });
+    await row.getByText('manage the keys of team led, and read its usage').waitFor();
+    const headers = { authorization: `Bearer ${token}` };
+    const list = await jsonOf(await filled.gateway.fetch('/admin/keys', { headers }));
+    expect(objectsOf(list.data).map(({ name }) => name)).toEqual(['of the lead']);
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await dialog.getByRole('button', { name: 'Revoke' }).click();
+    await row.waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+    await context.close();
+    for (const path of [`/admin/keys/${id}`, `/v1/admin/teams/${team}`])
+      await filled.gateway.fetch(path, { method: 'DELETE', headers: ADMIN });
   });
 
   test('D5 a team with keys is not deleted: the dialog says how many', async () => {

@@ -82,7 +82,7 @@ export function Keys({ params }: { params: Params }) {
           Create team
         </button>
         <button type="button" onClick={() => setOpen({ kind: 'new token' })}>
-          Create read-only token
+          Create token
         </button>
         {keys.length > 0 && <span class="hint">{count(keys.length, 'key')}</span>}
         {liveKeys > 0 && (
@@ -167,6 +167,7 @@ export function Keys({ params }: { params: Params }) {
       )}
       {open?.kind === 'new token' && (
         <TokenForm
+          teams={teams}
           onClose={() => setOpen(null)}
           onDone={(made) => {
             setTokens((before) => [made, ...before]);

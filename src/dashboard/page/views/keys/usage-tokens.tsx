@@ -1,6 +1,6 @@
-/** The tokens that read usage, with dialogs that create and revoke one. */
+/** The tokens that read usage, and those of team leads, with dialogs that create and revoke one. */
 import { useState } from 'preact/hooks';
-import type { NewUsageToken, UsageToken } from '../../api/types.ts';
+import type { NewUsageToken, Team, UsageToken } from '../../api/types.ts';
 import { NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { CopyButton } from '../../parts/controls.tsx';
@@ -18,10 +18,11 @@ interface UsageTokensProps {
 
 export function UsageTokens({ tokens, nameOf, onRevoke }: UsageTokensProps) {
   if (tokens.length === 0) return null;
-  const filterOf = ({ filter }: UsageToken) =>
-    Object.entries(filter ?? {})
-      .map(([name, value]) => `${name} ${nameOf(value)}`)
-      .join(', ') || 'all usage';
+  const mayOf = ({ team, filter }: UsageToken) => {
+    if (team !== undefined) return `manage the keys of team ${nameOf(team)}, and read its usage`;
+    const parts = Object.entries(filter ?? {}).map(([name, value]) => `${name} ${nameOf(value)}`);
+    return parts.length === 0 ? 'read all usage' : `read the usage of ${parts.join(', ')}`;
+  };
   const columns: readonly Column<UsageToken>[] = [
     {
       head: 'Name',
@@ -31,11 +32,11 @@ export function UsageTokens({ tokens, nameOf, onRevoke }: UsageTokensProps) {
       cell: ({ id, name }) => <Name title={id} text={name} />,
     },
     {
-      head: 'Reads',
+      head: 'May',
       look: 'limits',
       isMain: true,
-      value: filterOf,
-      cell: (token) => <Name text={filterOf(token)} />,
+      value: mayOf,
+      cell: (token) => <Name text={mayOf(token)} />,
     },
     { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
     {
@@ -55,7 +56,7 @@ export function UsageTokens({ tokens, nameOf, onRevoke }: UsageTokensProps) {
   ];
   return (
     <>
-      <h2 class="foot">Tokens that only read usage</h2>
+      <h2 class="foot">Tokens</h2>
       <Table label="Tokens" columns={columns} items={tokens} idOf={({ id }) => id} page={[50, 50]} />
     </>
   );
@@ -64,12 +65,14 @@ export function UsageTokens({ tokens, nameOf, onRevoke }: UsageTokensProps) {
 const FILTERS = ['user', 'app', 'session', 'tag', 'provider', 'key'] as const;
 
 interface TokenFormProps {
+  /** Of which one a team lead's token manages the keys. */
+  readonly teams: readonly Team[];
   readonly onClose: () => void;
   /** Called when the dialog that shows the token is closed. */
   readonly onDone: (made: UsageToken) => void;
 }
 
-export function TokenForm({ onClose, onDone }: TokenFormProps) {
+export function TokenForm({ teams, onClose, onDone }: TokenFormProps) {
   const { api } = useSession();
   const [draft, setDraft] = useState({ name: '', by: '', value: '', expires: '' });
   const [failure, setFailure] = useState<string | null>(null);
@@ -78,15 +81,17 @@ export function TokenForm({ onClose, onDone }: TokenFormProps) {
     value: draft[name],
     onInput: (event: Event & { currentTarget: HTMLInputElement | HTMLSelectElement }) => {
       const { value } = event.currentTarget;
-      setDraft((before) => ({ ...before, [name]: value }));
+      setDraft((before) => ({ ...before, ...(name === 'by' && { value: '' }), [name]: value }));
     },
   });
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const { name, by, value, expires } = draft;
     const answer = await api.send<NewUsageToken>('POST', '/admin/keys', {
-      ...{ name: name.trim(), scope: 'usage' },
-      filter: by === '' ? null : { [by]: value.trim() },
+      name: name.trim(),
+      ...(by === 'team'
+        ? { scope: 'team', team: value }
+        : { scope: 'usage', filter: by === '' ? null : { [by]: value.trim() } }),
       expires_at: expires === '' ? null : `${expires}T00:00:00Z`,
     });
     if (answer.kind === 'answer') return setMade(answer.value);
@@ -103,38 +108,57 @@ export function TokenForm({ onClose, onDone }: TokenFormProps) {
           <output class="code">{key}</output>
           <CopyButton text={key} what="the token" />
         </p>
-        <p class="hint">It signs in to this page, and is the bearer token of GET /v1/usage.</p>
+        <p class="hint">
+          It signs in to this page, and is the bearer token of GET /v1/usage
+          {listed.team !== undefined && ' and of /admin/keys'}.
+        </p>
       </Dialog>
     );
   }
   return (
-    <Dialog title="Create read-only token" onClose={onClose}>
+    <Dialog title="Create token" onClose={onClose}>
       <form onSubmit={submit}>
         <p class="hint">
-          It reads usage, records, refusals and the list of models, with the ids of keys in place of their
-          names, and nothing else.
+          {draft.by === 'team'
+            ? 'It creates, changes, tops up, rotates and revokes keys of the team within the team’s limits, and reads the team’s usage, and nothing else.'
+            : 'It reads usage, records, refusals and the list of models, with the ids of keys in place of their names, and nothing else.'}
         </p>
         <label>
           Name
           <input {...field('name')} required maxLength={100} />
         </label>
         <label>
-          Reads
+          May
           <select {...field('by')}>
-            <option value="">all usage</option>
+            <option value="">read all usage</option>
             {FILTERS.map((name) => (
               <option key={name} value={name}>
-                the usage of one {name}
+                read the usage of one {name}
               </option>
             ))}
+            {teams.length > 0 && <option value="team">manage the keys of one team</option>}
           </select>
         </label>
-        {draft.by !== '' && (
+        {draft.by === 'team' ? (
           <label>
-            Its exact{' '}
-            {draft.by === 'tag' ? 'name and value, as team:search' : draft.by === 'key' ? 'id' : 'name'}
-            <input {...field('value')} required maxLength={100} spellcheck={false} />
+            Team
+            <select {...field('value')} required>
+              <option value="" />
+              {teams.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name || id}
+                </option>
+              ))}
+            </select>
           </label>
+        ) : (
+          draft.by !== '' && (
+            <label>
+              Its exact{' '}
+              {draft.by === 'tag' ? 'name and value, as team:search' : draft.by === 'key' ? 'id' : 'name'}
+              <input {...field('value')} required maxLength={100} spellcheck={false} />
+            </label>
+          )
         )}
         <label>
           Expires <span class="hint">at the start of the day (UTC); empty for never</span>

@@ -216,7 +216,7 @@ async function pictureAll(browser: Browser, amount: string, subject: Subject, fo
   await show(page, gateway, '#/keys');
   for (const [view, button] of [
     ['create-key', 'Create key'],
-    ['create-token', 'Create read-only token'],
+    ['create-token', 'Create token'],
     ['saved', 'Views'],
   ] as const) {
     await page.getByRole('button', { name: button, exact: true }).click();

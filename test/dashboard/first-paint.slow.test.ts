@@ -14,8 +14,12 @@ const RECORDS = 10_000;
 const FEW_KEYS = 3;
 const FEW_RECORDS = 100;
 const DAY_MS = 86_400_000;
-/** Of each kind, in turn. The shortest counts, because what delays a paint is the machine. */
-const RUNS = 5;
+/**
+ * Of each kind, in turn. The shortest counts, because what delays a paint is the machine. On a busy one it takes more
+ * runs until each kind has had one without a delay.
+ */
+const MIN_RUNS = 5;
+const MAX_RUNS = 25;
 const MOST_RATIO = 1.5;
 /** Of the heap with a hundred times the records. */
 const MOST_HEAP_RATIO = 3;
@@ -99,7 +103,8 @@ describe.runIf(hasChromium)('the page with much data', () => {
     async (hash, shown) => {
       const least = { many: { first: Infinity, shown: Infinity }, few: { first: Infinity, shown: Infinity } };
       const ratios = () => [least.many.first / least.few.first, least.many.shown / least.few.shown];
-      for (let run = 0; run < RUNS; run++) {
+      for (let run = 0; run < MAX_RUNS; run++) {
+        if (run >= MIN_RUNS && ratios().every((ratio) => ratio <= MOST_RATIO)) break;
         for (const [size, gateway] of [
           ['few', few],
           ['many', many],

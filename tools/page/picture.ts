@@ -212,6 +212,8 @@ async function pictureAll(browser: Browser, amount: string, subject: Subject, fo
     await page.getByRole('dialog').waitFor();
     await take('record');
     await page.keyboard.press('Escape');
+    // It removes the record from the address when it has closed.
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
   }
   await show(page, gateway, '#/keys');
   for (const [view, button] of [
@@ -223,6 +225,7 @@ async function pictureAll(browser: Browser, amount: string, subject: Subject, fo
     await page.getByRole('dialog').waitFor();
     await take(view);
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
   }
   if (key.token !== '') {
     await page.getByRole('button', { name: 'Sign out' }).click();

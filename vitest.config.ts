@@ -28,14 +28,18 @@ const POLL_LIMIT_MS = 60_000;
 /** A sample in `npm test`, and all with `--mode slow`: `sampleOf` in test/random-run.ts. */
 const SAMPLED = 'test/**/*-{random,matrix}.test.ts';
 
-/** These wait for a minute of real time: they start first, beside the work of the others. */
-const LONG_WAITS = ['test/e2e/limits/killed.slow.test.ts'];
+/** These wait for a minute of real time, or compute for minutes: they start first, beside the work of the others. */
+const LONG = [
+  'test/e2e/limits/killed.slow.test.ts',
+  'test/ledger/limits/tree-random.test.ts',
+  'test/ledger/limits/allowance-exhaustive.slow.test.ts',
+];
 
-class LongWaitsFirst extends BaseSequencer {
+class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const waits = ({ moduleId }: TestSpecification) => LONG_WAITS.some((file) => moduleId.endsWith(file));
-    return [...sorted.filter(waits), ...sorted.filter((file) => !waits(file))];
+    const isLong = ({ moduleId }: TestSpecification) => LONG.some((file) => moduleId.endsWith(file));
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }
 
@@ -62,7 +66,7 @@ export default defineConfig(({ mode }) => {
       ],
       // Two cores: one for the tests, one for workerd. Half of the slow suites' time is waits. What measures runs alone.
       maxWorkers: mode === 'slow' ? 4 : mode === 'hostile' ? 1 : 2,
-      sequence: { sequencer: LongWaitsFirst },
+      sequence: { sequencer: LongFirst },
       projects:
         mode === 'hostile'
           ? [project('hostile', [HOSTILE], exclude, SLOW_LIMITS)]

@@ -18,7 +18,7 @@ import { HolderNetwork } from './holder-network.ts';
 import { MINUTE } from './memory-sql.ts';
 import { RandomHolders, tick } from './random-holders.ts';
 
-const RUNS = runsOf(4, 2000);
+const RUNS = runsOf(4, 150);
 const STEPS = 25;
 /** Requests of `t/plain` and some of `t/l` have no user with limits of its own. */
 const KEYS = ['t/k', 't/l', 't/plain'];

@@ -101,10 +101,11 @@ export function keepEntries(
   isKept: (key: string, value: unknown) => boolean,
   onDropped?: (key: string, value: unknown) => void,
 ): JsonObject {
-  const dropped = Object.keys(object).filter((key) => !isKept(key, object[key]));
-  if (dropped.length === 0) return object;
+  const keys = Object.keys(object).filter((key) => !isKept(key, object[key]));
+  if (keys.length === 0) return object;
+  const dropped = new Set(keys);
   for (const key of dropped) onDropped?.(key, object[key]);
-  return Object.fromEntries(Object.entries(object).filter(([key, value]) => isKept(key, value)));
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !dropped.has(key)));
 }
 
 /** The list of mapped items, or the same list if nothing changes. */

@@ -32,15 +32,9 @@ const CLAUDE = {
   longMs: HOUR_MS,
 } as const;
 // https://developers.openai.com/api/docs/guides/prompt-caching
-const OPENAI = {
-  provider: 'openai',
-  minTokens: 1024,
-} as const;
-// https://ai.google.dev/gemini-api/docs/caching
-const GEMINI = {
-  provider: 'gemini',
-  // No time is documented: "Try to send requests with similar prefix in a short amount of time".
-} as const;
+const OPENAI = { provider: 'openai', minTokens: 1024 } as const;
+// https://ai.google.dev/gemini-api/docs/caching. It has no time: "Try to send requests with similar prefix in a short amount of time".
+const GEMINI = { provider: 'gemini' } as const;
 
 const ROWS: readonly CacheRow[] = [
   // "The minimum cacheable prompt length on Claude Opus 5 is 512 tokens, down from 1,024 tokens on Claude Opus 4.8" (whats-new-opus-5).

@@ -78,9 +78,9 @@ export function writeMedia(media: Media, names: DocumentNames, report: Translati
 }
 
 /**
- * The written document with its citations enabled; null: nobody asked for them, or its format has none. "Only txt and
- * pdf formats are supported when citations are enabled", and the bytes of a text are read as those of a PDF:
- * boto/boto3#4726, 2026-02-24.
+ * The written document with its citations enabled; null: the request does not ask for citations, or the format of the
+ * document has none. "Only txt and pdf formats are supported when citations are enabled", and the bytes of a text are
+ * read as those of a PDF: boto/boto3#4726, 2026-02-24.
  */
 export function withCitations(
   [written]: readonly JsonObject[],

@@ -176,7 +176,7 @@ function changesOf({ action, before, after }: AuditEntry, { nameOf: named }: Key
   });
 }
 
-/** Fields whose names the API has in other words than people. */
+/** Words for fields whose names in the API are technical. */
 const LABELS: Readonly<Record<string, string>> = {
   ...{ rpm: 'requests a minute', tpm: 'tokens a minute', max_concurrent: 'requests at once' },
   ...{ max_output_tokens: 'max output tokens', max_users: 'users with an allowance of their own' },

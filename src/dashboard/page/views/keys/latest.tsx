@@ -56,7 +56,7 @@ export function Newest({ title, filters, reloads = 0, empty }: NewestProps) {
       <h2 class="foot">
         <a href={linkTo('requests', params)}>{title}</a>
       </h2>
-      {/* A refresh that fails is told once in a view, above. */}
+      {/* Once there are records, the view itself shows that a refresh has failed. */}
       {loaded.value === null && <Trouble of={loaded} />}
       {loaded.value === null && loaded.isLoading && <p class="hint">Loading …</p>}
       {loaded.value !== null && records.length === 0 && <p class="hint">{empty}</p>}

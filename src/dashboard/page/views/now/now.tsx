@@ -103,7 +103,7 @@ function Hours({ refreshes }: { refreshes: number }) {
     [api, range.fromMs],
     refreshes,
   );
-  // What failed is told above, of the report of the month.
+  // The view shows above that reports cannot be read.
   if (value === null) return isLoading ? <div class="chart waiting" /> : null;
   if (value.data.length === 0) return <p class="hint foot">No requests in the last 24 hours</p>;
   const series = STATUSES.map((status): Series => {
